@@ -29,6 +29,9 @@ CODEX_ALONE = ("--no-daemon",)
 class Opencode(known.Agent):
     name = command = "opencode"
 
+    def tool(self, command, version):
+        return {"name": "bash", "input": {"command": command, "description": "Make a file"}}
+
     def configure(self, home, project, url):
         path = os.path.join(home, ".config", "opencode", "opencode.json")
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -47,6 +50,10 @@ BUSY = {"claude": r"^[·✢✳✶✻✽∗*] \S+…|^  \S.*esc to interrupt(?=[^
         "gemini": r"^ [\u2800-\u28ff] .*esc to cancel", "opencode": r"^ +[⬝■]+ +esc (?:again to )?interrupt",
         "aider": r"Waiting for|░█"}
 PROMPT = {"claude": r"^❯", "codex": r"^› ", "gemini": r"^ > ", "opencode": r"╹▀▀", "aider": r"^(?:ask)?> ?$"}
+
+ASKS = {"claude": r"Do you want to proceed", "codex": r"Would you like to run", "gemini": r"Allow execution|Apply this change|● 1\. ",
+        "opencode": r"△ Permission required"}
+APPROVE = {"claude": "1", "codex": "y", "gemini": "\r", "opencode": "\r"}
 
 
 def numbered(tag, count, words=6):
@@ -82,6 +89,14 @@ SCENARIOS = {
     ]),
 }
 
+# A command that the user approves, twice, and an answer that is the same each time.
+SAME = "The same answer ZQTS000\n\nwith two paragraphs ZQTS001"
+TOOL = {"24-tool": dict(size=(80, 24), turns=[
+    dict(answer=SAME, tool="made-one.txt", say="I will make it ZQTA000."),
+    dict(answer=SAME), dict(answer=SAME),
+    dict(answer=SAME, tool="made-two.txt", say="I will make it ZQTB000."),
+])}
+
 
 def fresh_home():
     shutil.rmtree(HOME, ignore_errors=True)
@@ -94,9 +109,16 @@ def fresh_home():
 def record(agent, version, scenario, plan, out, path):
     fresh_home()
     replies = []
-    rules = []
+    rules, last_rule = [], []
     for n, turn in enumerate(plan["turns"], 1):
-        rules.append(dict(agent.rule, match="Q%02dQ" % n, text=turn["answer"], **turn.get("pace", {})))
+        rule = dict(agent.rule, match="Q%02dQ" % n)
+        if "tool" in turn:
+            call = agent.tool("touch " + turn["tool"], version)
+            rules.append(dict(rule, after_tool=False, text=turn["say"], tool=call))
+            rules.append(dict(rule, after_tool=True, text=turn["answer"]))
+        else:
+            rules.append(dict(rule, text=turn["answer"], **turn.get("pace", {})))
+        last_rule.append(len(rules) - 1)
     stub = Stub({"rules": rules, "default": {"text": "ok"}}, on_event=replies.append).start()
     env = agent.configure(HOME, PROJECT, "http://127.0.0.1:%d" % stub.port)
     cols, rows = plan["size"]
@@ -121,7 +143,8 @@ def record(agent, version, scenario, plan, out, path):
                 raise SystemExit("not ready:\n" + session.display())
         ready0 = {"offset": session.offset, "t": session.now()}
         for n, turn in enumerate(plan["turns"], 1):
-            words = re.findall(r"ZQ[A-Z]+\d+", turn["answer"])
+            words = re.findall(r"ZQ[A-Z]+\d+", turn.get("say", "") + turn["answer"])
+            dialogs = []
             session.watch, session.shown = words, set()
             text = "Please answer Q%02dQ now" % n
             typed = (session.offset, session.now())
@@ -135,11 +158,15 @@ def record(agent, version, scenario, plan, out, path):
             end = time.monotonic() + 150
             while time.monotonic() < end:
                 session.pump(0.05)
-                mine = [e for e in replies if e.get("rule") == n - 1]
+                mine = [e for e in replies if e.get("rule") == last_rule[n - 1]]
                 if started is None and any(e["event"] == "reply_start" for e in mine):
                     started = time.monotonic()
                 while resizes and started and time.monotonic() - started > resizes[0][0]:
                     session.resize(*resizes.pop(0)[1:])
+                quiet = session.now() - session.last >= 1
+                if "tool" in turn and not dialogs and quiet and re.search(ASKS[agent.name], session.display(), re.M):
+                    dialogs.append({"offset": session.offset, "t": session.now()})
+                    session.write(APPROVE[agent.name])
                 ends = [e["t"] for e in mine if e["event"] == "reply_end"]
                 if ends and reply is None:
                     reply = ends[0] - epoch
@@ -154,7 +181,7 @@ def record(agent, version, scenario, plan, out, path):
                 "n": n, "input": text, "paste": False, "typed_offset": typed[0], "typed_t": typed[1],
                 "submit_offset": submit[0], "submit_t": submit[1], "reply_end_offset": replied,
                 "reply_end_t": round(reply, 4), "ready_offset": session.offset, "ready_t": session.now(),
-                "interrupted": False, "answer": turn["answer"], "answer_sent": turn["answer"],
+                "interrupted": False, "dialogs": dialogs, "answer": turn.get("say", "") + turn["answer"], "answer_sent": turn["answer"],
                 "markers": words, "markers_on_screen": shown, "alt_screen": bool(session.modes.get(1049))})
             session.watch = []
         folder = os.path.join(out, agent.name + "-live", scenario)
@@ -170,7 +197,7 @@ def record(agent, version, scenario, plan, out, path):
 def main():
     out, path, only = sys.argv[1], sys.argv[2], sys.argv[3:]
     for agent in AGENTS.values():
-        for scenario, plan in SCENARIOS.items():
+        for scenario, plan in dict(SCENARIOS, **(TOOL if agent.name in ASKS else {})).items():
             if only and agent.name not in only and agent.name + "/" + scenario not in only:
                 continue
             done = subprocess.run([agent.command, "--version"], env=dict(os.environ, PATH=path + ":" + os.environ["PATH"]),

@@ -22,7 +22,7 @@ import pyte
 KEY_PAUSE = 0.012
 QUIET = 1.0
 # What pyte would print instead of ignoring it: strings other than OSC, and CSI with other private marks.
-IGNORED = re.compile(rb"\x1b[P_^X][^\x1b]*\x1b\\|\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[[0-9;?]*\$[a-z]|\x1b\[[0-9;]* q|\x1b\[\d+:[0-9:;]*m")
+IGNORED = re.compile(rb"\x1b[P_^X][^\x1b]*\x1b\\|\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[[0-9;?]*\$[a-z]|\x1b\[[0-9;]* q|\x1b\[\d+:[0-9:;]*m|\x1b\[\?[0-9;]*m")
 
 
 class Session:

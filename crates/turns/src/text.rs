@@ -5,7 +5,7 @@
 //! scrollback. The alternate screen has no scrollback, so its rows are collected while they scroll by.
 
 use crate::limits;
-use crate::look::{CHROME, squeeze};
+use crate::look::{CHROME, conversation, squeeze};
 use crate::profile::View;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen, ScreenLine};
@@ -74,10 +74,11 @@ pub(crate) type Cut = fn(&View, &[String], &[&str], usize) -> Answer;
 fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usize) -> Answer {
     let echo = cut_from(view, lines, inputs);
     let start = echo.unwrap_or(fallback).min(end);
-    let shown = |line: &&String| *line != CHROME && !view.chrome.any(line);
-    let headless = lines[start..end].iter().find(|line| shown(line) && !line.trim().is_empty());
-    let headless = headless.is_some_and(|line| continues(view, line));
-    let kept = lines[start..end].iter().map(|line| Some(line).filter(shown).map(|line| unframed(view, line)));
+    let lines = conversation(view, &lines[start..end]);
+    let first = lines.iter().find(|line| !line.trim().is_empty());
+    let headless = first.is_some_and(|line| continues(view, line));
+    let kept =
+        lines.iter().map(|line| Some(line).filter(|line| *line != CHROME).map(|line| unframed(view, line)));
     Answer { text: bounded(&tidy(kept)), echoed: echo.is_some(), headless }
 }
 

@@ -109,6 +109,8 @@ pub(crate) struct View {
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
+    /// The first row of a note that is not part of an answer; the rows below that are indented further belong to it.
+    pub(crate) notes: Patterns,
     /// Lines of an answer that will still change, such as the note that a command runs.
     pub(crate) unstable: Patterns,
     /// Number of lines at the end of an answer that may be redrawn.
