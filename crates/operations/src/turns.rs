@@ -113,7 +113,7 @@ fn turn_item(info: &TurnInfo) -> TurnItem {
         timestamp: info.timestamp,
         byte_length: info.byte_length,
         interrupted: info.interrupted,
-        truncated: info.truncated,
+        truncated: info.truncated || info.incomplete,
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: u
         submitted: details.submitted_at,
         byte_length: info.byte_length,
         interrupted: info.interrupted,
-        truncated: info.truncated,
+        truncated: info.truncated || info.incomplete,
         signal: details.signal.clone(),
         profile: details.profile.clone(),
         submit_offset: details.submit,
@@ -182,9 +182,19 @@ mod tests {
             byte_length: 9,
             interrupted: false,
             truncated: false,
+            incomplete: false,
         };
         let details = TurnDetails { text: text.map(str::to_owned), ..TurnDetails::default() };
         swb_engine::StoredTurn { info, content: Arc::new(content.to_vec()), details }
+    }
+
+    #[test]
+    fn a_turn_with_missing_lines_is_truncated() {
+        let mut found = turn(b"answer", Some("[lines not shown]\nanswer"));
+        assert!(!turn_object(&found, &Turn::default(), 100).truncated);
+        found.info.incomplete = true;
+        assert!(turn_object(&found, &Turn::default(), 100).truncated);
+        assert!(turn_item(&found.info).truncated);
     }
 
     #[test]

@@ -81,6 +81,11 @@ impl Capture {
         }
     }
 
+    /// Where the output after the echo begins.
+    pub(crate) fn answer_start(&self) -> Offset {
+        self.start + self.echo_len(&self.bytes) as u64
+    }
+
     /// The output up to `end`, an absolute offset, without the echo.
     pub(crate) fn content(&self, end: Offset) -> Content {
         let len = (end - self.start).min(self.len);

@@ -184,6 +184,8 @@ impl Detector {
         self.live.dirty = true;
         self.live.last_output = now;
         self.live.stage = 0;
+        // What was drawn for the former size may still be on its way.
+        self.live.resized_at = self.live.resized_at.filter(|at| now.since(*at) < limits::REDRAWN);
     }
 
     fn follows_pictures(&self) -> bool {
@@ -195,7 +197,10 @@ impl Detector {
         self.tick(screen, now);
         // The user answers what is shown now, so read the screen now. A reply of the terminal is not such an answer.
         if self.live.dirty && self.live.keys.would_press(bytes, now) {
-            self.weigh(screen, now, now.since(self.live.last_output));
+            let quiet = now.since(self.live.last_output);
+            // A key pressed at the known prompt shows that the user sees it as one.
+            let at_prompt = self.profile.kind == ProgramKind::Line && self.is_at_known_prompt(screen);
+            self.weigh(screen, now, if at_prompt { quiet.max(limits::LINGER) } else { quiet });
         }
         self.live.asked_at_input = self.live.status.state == ProgramState::Asking;
         if let Some(pending) = &mut self.live.pending {
@@ -216,6 +221,7 @@ impl Detector {
         self.tick(screen, now);
         screen.resize(size);
         self.live.size = size;
+        self.live.resized_at = Some(now);
         let offset = self.live.offset;
         if let Some(turn) = self.live.turn.as_mut().filter(|turn| turn.resizes.len() < limits::RESIZES) {
             turn.resizes.push((offset, size));
@@ -290,7 +296,9 @@ impl Detector {
 
     /// The next moment of silence at which the evidence is weighed. Without a turn there are fewer.
     fn stage(&self) -> Option<Duration> {
-        let line = [limits::PROMPT_QUIET, limits::SCREEN_QUIET, limits::LINGER];
+        let mut line =
+            [limits::PROMPT_QUIET, limits::SCREEN_QUIET, self.profile.prompt.quiet, limits::LINGER];
+        line.sort_unstable();
         let quiet = self.profile.view.quiet;
         let screen = [limits::REPORT_QUIET, quiet, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
         let moments = match (self.profile.kind, self.live.turn.is_some()) {
@@ -375,8 +383,10 @@ impl Detector {
         if let Some(turn) = &mut self.live.turn {
             turn.worked |= sight.shows == Shows::Busy;
             // A dialog replaces the input box, and restores it afterwards.
-            if screen.modes().alternate && matches!(sight.shows, Shows::Busy | Shows::Ready) {
-                turn.collector.see(&rows[..sight.bottom.min(rows.len())]);
+            let shown = matches!(sight.shows, Shows::Busy | Shows::Ready) && self.live.resized_at.is_none();
+            if screen.modes().alternate && shown {
+                let rows = look::conversation(&self.profile.view, &rows[..sight.bottom.min(rows.len())]);
+                turn.collector.see(&rows, self.live.size.cols());
             }
         }
         if sight.shows == Shows::Busy && self.live.turn.is_some() {

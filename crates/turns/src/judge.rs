@@ -2,12 +2,13 @@
 //!
 //! Neither a dialog nor silence ends a turn: silence only chooses the moment.
 
-use crate::capture::{Capture, Content};
+use crate::capture::Capture;
+use crate::collector::{Collector, GAP};
 use crate::detector::{Detector, DetectorEvent};
 use crate::keys::TurnKeys;
 use crate::limits;
 use crate::live::Open;
-use crate::look::{Shows, squeeze};
+use crate::look::{self, Shows, squeeze};
 use crate::profile::ProgramKind;
 use crate::status::ProgramState;
 use crate::text::{self, Answer};
@@ -85,9 +86,7 @@ impl Detector {
     fn ready(&mut self, screen: &Screen, verdict: &Verdict, now: Time, quiet: Duration) {
         if self.live.turn.is_none() {
             self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
-            if self.live.keys.typed().is_empty() {
-                self.live.prompt = Some(self.input_line(screen));
-            }
+            self.learn_prompt(screen);
             return;
         }
         if self.profile.kind == ProgramKind::Line {
@@ -185,6 +184,9 @@ impl Detector {
             self.live.prompt = prompt;
         }
         let shown = self.input_line(screen);
+        if let Some(turn) = self.live.turn.as_mut().filter(|_| self.profile.kind == ProgramKind::Line) {
+            turn.later_line(&typed);
+        }
         if !blank && self.live.turn.as_ref().is_some_and(|turn| self.still_edited(turn)) {
             let before = self.live.turn.take().map(|turn| turn.typed).unwrap_or_default();
             let typed = format!("{}\n{typed}", before.trim_end_matches('\\'));
@@ -205,10 +207,11 @@ impl Detector {
     fn open_turn(&mut self, screen: &Screen, typed: String, shown: String, now: Time) {
         let offset = self.live.offset;
         let bottom = self.live.sight.as_ref().map_or(0, |sight| sight.bottom);
-        let mut collector = text::Collector::default();
+        let mut collector = Collector::default();
         if self.profile.kind == ProgramKind::Screen && screen.modes().alternate {
             let rows = screen.row_texts();
-            collector.see(&rows[..bottom.min(rows.len())]);
+            let rows = look::conversation(&self.profile.view, &rows[..bottom.min(rows.len())]);
+            collector.see(&rows, self.live.size.cols());
         }
         let first_line = match collector.lines().len() {
             0 => screen.scrolled() + bottom as u64,
@@ -221,6 +224,7 @@ impl Detector {
             capture: Capture::new(offset, &typed, &self.live.tail.text(), limits::TURN_BYTES),
             typed,
             shown,
+            later: Vec::new(),
             edited_to: None,
             interrupted: false,
             escapes: 0,
@@ -243,15 +247,11 @@ impl Detector {
         let Some(turn) = self.live.turn.take() else { return };
         self.live.pending = None;
         let line = self.profile.kind == ProgramKind::Line;
-        // Its beginning has left the scrollback.
+        // Its beginning has left the scrollback, or lines of it were never shown.
         let headless = !line && !answer.echoed && !answer.text.is_empty();
-        let content = if line { self.line_content(&turn) } else { turn.capture.all(end) };
-        let text = if line {
-            let rendered = text::render(&content.bytes, content.start, turn.size, &turn.resizes);
-            text::written(&self.profile, &rendered, &turn.shown)
-        } else {
-            answer.text
-        };
+        let gaps = !line && answer.text.lines().any(|line| line == GAP);
+        let content = if line { self.line_content(&turn, true) } else { turn.capture.all(end) };
+        let text = if line { self.written(&turn, &content) } else { answer.text };
         if line && !self.profile.prompt.empty_turns && text.trim().is_empty() {
             return self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
         }
@@ -259,7 +259,7 @@ impl Detector {
         let turn = CompletedTurn {
             seq: self.live.seq,
             byte_length: content.len,
-            truncated: content.truncated() || turn.collector.truncated || headless,
+            truncated: content.truncated() || turn.collector.truncated || headless || gaps,
             submit: turn.submit,
             start: content.start,
             raw: content.bytes,
@@ -273,9 +273,7 @@ impl Detector {
         };
         self.push(DetectorEvent::TurnEnded(Box::new(turn)));
         self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
-        if self.live.keys.typed().is_empty() {
-            self.live.prompt = Some(self.input_line(screen));
-        }
+        self.learn_prompt(screen);
     }
 
     /// The answer of an agent that repaints, from the screen as it is.
@@ -298,7 +296,11 @@ impl Detector {
         let view = &self.profile.view;
         if screen.modes().alternate {
             let first = usize::try_from(turn.first_line).unwrap_or(usize::MAX);
-            return cut(view, turn.collector.lines(), &inputs, first);
+            let mut answer = cut(view, turn.collector.lines(), &inputs, first);
+            if answer.headless {
+                answer.text = format!("{GAP}\n{}", answer.text);
+            }
+            return answer;
         }
         let scrollback = screen.scrollback(usize::MAX);
         let mut lines: Vec<String> = scrollback.iter().map(swb_vt::ScreenLine::text).collect();
@@ -322,36 +324,15 @@ impl Detector {
             return found.then_some(SoFar { submit, text: answer.text });
         }
         let turn = self.live.turn.as_ref()?;
-        let content = self.line_content(turn);
+        let content = self.line_content(turn, false);
         if screen.modes().alternate || content.bytes.len() > limits::LOOK_BYTES {
             return None;
         }
-        let rendered = text::render(&content.bytes, content.start, turn.size, &turn.resizes);
-        Some(SoFar { submit, text: text::written(&self.profile, &rendered, &turn.shown) })
-    }
-
-    /// The output of a program that writes lines, between echo and prompt.
-    fn line_content(&self, turn: &Open) -> Content {
-        let reports = &self.live.reports;
-        if let (Some(from), Some(to)) =
-            (reports.output_from.filter(|from| *from >= turn.submit), reports.output_to)
-        {
-            return turn.capture.between(from, to);
-        }
-        // Bracketed paste is turned on right before the prompt is drawn, or right after it.
-        let pasting = reports.pasting_from.saturating_sub(PASTE_MODE);
-        let pasting = Some(pasting).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
-        let line = self.live.tail.start();
-        let end = pasting.map_or(line, |from| from.min(line));
-        let content = turn.capture.content(end);
-        match turn.edited_to.filter(|from| *from <= end) {
-            Some(from) if redraws(turn, content.start, from) => turn.capture.between(from, end),
-            _ => content,
-        }
+        Some(SoFar { submit, text: self.written(turn, &content) })
     }
 
     /// The text of the line with the cursor, or of the input box.
-    fn input_line(&self, screen: &Screen) -> String {
+    pub(crate) fn input_line(&self, screen: &Screen) -> String {
         if self.profile.kind == ProgramKind::Screen {
             return self.live.sight.as_ref().map(|sight| sight.input.clone()).unwrap_or_default();
         }
@@ -363,15 +344,3 @@ impl Detector {
 fn shows_typed(shown: &str, typed: &str) -> bool {
     squeeze(shown).contains(&squeeze(typed))
 }
-
-/// Whether a line editor redrew several lines before it submitted them, wherever it wrapped them: they end like the
-/// input.
-fn redraws(turn: &Open, from: Offset, to: Offset) -> bool {
-    let drawn = turn.capture.between(from, to).bytes;
-    let last = turn.typed.split_whitespace().next_back();
-    let drawn = drawn.contains(&b'\n').then(|| text::render(&drawn, from, turn.size, &[]));
-    drawn.zip(last).is_some_and(|(drawn, last)| drawn.trim_end().ends_with(last))
-}
-
-/// Length of the sequence that turns pastes on.
-const PASTE_MODE: u64 = 8;

@@ -7,6 +7,7 @@
 //! [`recording`] parses recordings of real sessions and [`score`] measures the detector on them.
 
 mod capture;
+mod collector;
 mod detector;
 mod dialog;
 mod growth;
@@ -29,6 +30,7 @@ mod text;
 mod time;
 mod turn;
 mod verdict;
+mod written;
 
 pub use detector::{Detector, DetectorEvent, Hook};
 pub use dialog::{Dialog, DialogOption, Meaning, dialog};

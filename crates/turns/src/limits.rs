@@ -20,6 +20,10 @@ pub const TYPED_BYTES: usize = 64 * 1024;
 pub const EVENTS: usize = 1024;
 /// Resizes within one turn that the rendering of its text follows.
 pub const RESIZES: usize = 64;
+/// Lines submitted within one turn whose echo is left out of its text: more than is pasted at once.
+pub(crate) const LATER_LINES: usize = 1024;
+/// Bytes at the end of a line that are searched for the prompt: with all its colours it has some hundred.
+pub(crate) const PROMPT_BYTES: usize = 2048;
 /// Dialogs of one turn that are remembered.
 pub const DIALOGS: usize = 256;
 /// Bytes of a profile file, far more than any has.
@@ -31,6 +35,9 @@ pub const REGEX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Silence after which an unfinished line may be a prompt (CT-8: 100 ms, at most 500).
 pub const PROMPT_QUIET: Duration = Duration::from_millis(100);
+/// Silence after which a shell or REPL without marks of its own is at its prompt: an answer may show the same text and
+/// pause. Users wait about a second; if they do not, the key they press counts as well.
+pub const REPL_QUIET: Duration = Duration::from_millis(950);
 /// A pause that ends a frame, where nothing else does: less than the 16 ms between two frames.
 pub const PAUSE: Duration = Duration::from_millis(8);
 /// Silence after which an agent's own report is trusted. The last frame comes up to 220 ms after it in the recordings.
@@ -57,8 +64,18 @@ pub const LOOKS: u32 = 1000;
 pub const LOOKS_PER_SECOND: u32 = 200;
 /// After this long without an answer, a submission does not count as one.
 pub const ABANDON: Duration = Duration::from_secs(30);
+/// How long after a resize output may still be for the former size.
+pub(crate) const REDRAWN: Duration = Duration::from_millis(30);
+/// Pages back from the last one in which lines are known again.
+pub(crate) const PAGES_BACK: usize = 4;
+/// Letters and digits by which lines that were wrapped anew are known again: fewer are found anywhere.
+pub(crate) const WITNESS_CHARS: usize = 8;
+/// Rows that have to move together where most rows stay: fewer may be the same by chance.
+pub(crate) const WITNESS_ROWS: usize = 3;
 /// How long a frame may take to be drawn; a program that never ends it is read anyway.
 pub const DRAWING: Duration = Duration::from_secs(1);
+/// Blank lines in a row that are kept: code has two, and a program that clears the screen leaves many.
+pub(crate) const BLANK_LINES: usize = 4;
 /// Lines of scrollback of the screen on which the output of a turn is rendered: more than a turn's text may
 /// have.
 pub(crate) const SCRATCH_LINES: usize = 20_000;

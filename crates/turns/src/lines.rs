@@ -1,15 +1,15 @@
 //! The line rules (CT-1 to CT-19): turns of programs that write a prompt, read a line and answer.
 //!
-//! A state machine over output, input and time. A prompt is the last, unfinished line of the output, when it
-//! matches the pattern and nothing follows for [`limits::PROMPT_QUIET`]: complete lines that match
-//! are output. Silence without a prompt means nothing (CT-16).
+//! A state machine over output, input and time. A prompt is the last line with text, finished or not, when it
+//! matches the pattern and nothing follows for [`limits::PROMPT_QUIET`]: a matching line that other output follows at
+//! once is output. Silence without a prompt means nothing (CT-16).
 
 use crate::capture::Capture;
 use crate::keys::{TurnKey, TurnKeys};
 use crate::limits;
 use crate::pattern::Pattern;
 use crate::strip::strip;
-use crate::tail::Tail;
+use crate::tail::{Line, Tail};
 use crate::time::Time;
 use std::time::Duration;
 use swb_types::Offset;
@@ -17,7 +17,7 @@ use swb_types::Offset;
 /// How the rules are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineOptions {
-    /// Silence after which an unfinished line may be a prompt.
+    /// Silence after which the last line may be a prompt.
     pub quiet: Duration,
     /// Bytes of a turn that are kept (CP-28).
     pub turn_bytes: usize,
@@ -149,8 +149,8 @@ impl LineRules {
     pub fn tick(&mut self, now: Time) {
         if let Some(due) = self.deadline().filter(|due| *due <= now) {
             self.unseen = None;
-            if self.pattern.matches(&self.tail.text()) {
-                self.prompt(due);
+            if let Some(prompt) = self.shown_prompt("") {
+                self.prompt(prompt, due);
             }
         }
     }
@@ -163,12 +163,8 @@ impl LineRules {
     fn submit(&mut self, keys: &mut TurnKeys) {
         let typed = keys.take_typed();
         // A prompt that was not quiet for long enough counts when input follows; scripts reply at once.
-        if self.unseen.is_some() {
-            let prompt = self.tail.text();
-            let shown = prompt.trim_end().strip_suffix(typed.trim_end()).map(str::to_owned);
-            if self.pattern.matches(&prompt) || shown.is_some_and(|prompt| self.pattern.matches(&prompt)) {
-                self.prompt(self.unseen.unwrap_or_default());
-            }
+        if let Some((at, prompt)) = self.unseen.zip(self.shown_prompt(&typed)) {
+            self.prompt(prompt, at);
         }
         if matches!(self.phase, Phase::Prompt) {
             let capture = Capture::new(self.offset, &typed, &self.tail.text(), self.options.turn_bytes);
@@ -177,15 +173,35 @@ impl LineRules {
         }
     }
 
-    fn prompt(&mut self, at: Time) {
+    /// The prompt that the output ends with; the program may have echoed `typed` after it.
+    fn shown_prompt(&self, typed: &str) -> Option<Line> {
+        let line = self.tail.text();
+        let shown = match typed.trim_end() {
+            "" => line.as_str(),
+            typed => line.trim_end().strip_suffix(typed).unwrap_or(&line),
+        };
+        if self.pattern.matches(&line) || self.pattern.matches(shown) {
+            return Some(Line { start: self.tail.start(), bytes: self.tail.bytes().to_vec() });
+        }
+        // CT-8: a finished line counts as long as the line below it is empty.
+        let finished = self.tail.finished().filter(|_| shown.trim().is_empty())?;
+        let answers = match &self.phase {
+            // The line of the prompt before, and the echo, are no new prompt.
+            Phase::Answering { capture, .. } => finished.start >= capture.answer_start(),
+            Phase::Starting | Phase::Prompt => true,
+        };
+        (answers && self.pattern.matches(&finished.text())).then(|| finished.clone())
+    }
+
+    fn prompt(&mut self, line: Line, at: Time) {
         match std::mem::replace(&mut self.phase, Phase::Prompt) {
             Phase::Starting => self.push(LineEvent::Ready),
             Phase::Prompt => {}
             Phase::Answering { capture, interrupted } => {
-                let end = self.tail.start();
+                let end = line.start;
                 let content = capture.content(end);
                 // CT-12: prompts, echo and blanks alone are not a turn.
-                let prompt = strip(self.tail.bytes());
+                let prompt = strip(&line.bytes);
                 let blank = |line: &[u8]| {
                     let text = strip(line);
                     text.trim_ascii().is_empty() || text.trim_ascii() == prompt.trim_ascii()

@@ -1,13 +1,13 @@
 //! The state of a detector: reports, the last look at the screen, and the open turn.
 
 use crate::capture::Capture;
+use crate::collector::Collector;
 use crate::keys::TurnKeys;
 use crate::limits;
 use crate::look::Sight;
 use crate::scan::Scanner;
 use crate::status::{ProgramState, Status};
 use crate::tail::Tail;
-use crate::text::Collector;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, Size};
@@ -48,6 +48,10 @@ pub(crate) struct Open {
     /// What was typed, and what the input line or box showed.
     pub(crate) typed: String,
     pub(crate) shown: String,
+    /// The lines that were submitted after it, while the program worked; a daemon of another version may not have
+    /// saved them.
+    #[serde(default)]
+    pub(crate) later: Vec<String>,
     pub(crate) capture: Capture,
     /// Where a line editor with bracketed paste (`?2004`) submitted the input.
     pub(crate) edited_to: Option<Offset>,
@@ -90,6 +94,9 @@ pub struct SavedDetector {
     /// Since when a frame is being drawn (`?2026`).
     pub(crate) drawing: Option<Time>,
     pub(crate) last_output: Time,
+    /// When the terminal was resized, until the program has drawn its screen anew.
+    #[serde(default)]
+    pub(crate) resized_at: Option<Time>,
     /// Number of moments of silence that have passed since the last output.
     pub(crate) stage: usize,
     pub(crate) looks: u32,
@@ -121,6 +128,7 @@ impl SavedDetector {
             dirty: false,
             drawing: None,
             last_output: Time::default(),
+            resized_at: None,
             stage: usize::MAX,
             looks: limits::LOOKS,
             looked_at: Time::default(),

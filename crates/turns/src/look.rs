@@ -84,6 +84,25 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     }
 }
 
+/// Stands for a row that is not part of the conversation; blank, so that it places nothing.
+pub(crate) const CHROME: &str = "\u{2028}";
+
+/// The rows of a conversation, with [`CHROME`] in place of those that are not part of it.
+pub(crate) fn conversation(view: &View, rows: &[String]) -> Vec<String> {
+    let mut note = None;
+    let keep = |row: &String| {
+        let indent = row.chars().take_while(|c| *c == ' ').count();
+        if view.notes.any(row) {
+            note = Some(indent);
+        } else if note.is_some_and(|above| indent <= above || row.trim().is_empty()) {
+            note = None;
+        }
+        let left_out = note.is_some() || view.chrome.any(row);
+        if left_out { CHROME.to_owned() } else { row.clone() }
+    };
+    rows.iter().map(keep).collect()
+}
+
 /// The row of a dialog: every pattern must match, below any input box.
 fn asking_row(patterns: &Patterns, rows: &[String], anchor: Option<usize>) -> Option<usize> {
     let mut patterns = patterns.iter();

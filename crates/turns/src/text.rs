@@ -5,79 +5,10 @@
 //! scrollback. The alternate screen has no scrollback, so its rows are collected while they scroll by.
 
 use crate::limits;
-use crate::look::squeeze;
-use crate::profile::{Profile, View};
-use serde::{Deserialize, Serialize};
+use crate::look::{CHROME, conversation, squeeze};
+use crate::profile::View;
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen, ScreenLine};
-
-/// The lines of a view that scrolls by itself, joined from its rows.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Collector {
-    lines: Vec<String>,
-    /// The line shown in the first row when last seen.
-    top: usize,
-    /// The rows when last seen, and how many of them do not scroll.
-    shown: Vec<String>,
-    pins: usize,
-    /// Whether lines were dropped at the beginning.
-    pub(crate) truncated: bool,
-}
-
-impl Collector {
-    /// Takes the rows that are shown now.
-    pub(crate) fn see(&mut self, rows: &[String]) {
-        let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |y| y + 1);
-        let rows = &rows[..used];
-        if rows.is_empty() {
-            return;
-        }
-        let at = self.align(rows);
-        let same = rows.iter().zip(self.lines.iter().skip(at)).filter(|(new, old)| new == old).count();
-        // The user scrolls back: these lines are known, and those that follow still exist.
-        self.pins = self.pinned(rows, at);
-        if same < rows.len() {
-            let pins = self.pins.min(self.lines.len() - at);
-            self.lines.truncate(at + pins);
-            self.lines.extend_from_slice(&rows[pins..]);
-        }
-        self.top = at;
-        self.shown = rows.to_vec();
-        if self.lines.len() > limits::COLLECTED_LINES {
-            let excess = limits::COLLECTED_LINES / 10;
-            self.lines.drain(..excess);
-            self.top = self.top.saturating_sub(excess);
-            self.truncated = true;
-        }
-    }
-
-    /// The line at which the rows fit best; the end if they fit nowhere.
-    fn align(&self, rows: &[String]) -> usize {
-        let back = self.top.saturating_sub(4 * rows.len());
-        // The view usually moves forward or stays.
-        let places = (self.top..self.lines.len()).chain((back..self.top).rev());
-        let mut best = (0, self.lines.len());
-        for at in places {
-            let pairs = rows.iter().zip(&self.lines[at..]);
-            let matches = pairs.filter(|(new, old)| new == old && !new.trim().is_empty()).count();
-            if matches > best.0 {
-                best = (matches, at);
-            }
-        }
-        best.1
-    }
-
-    /// Rows at the top that stay in place while the rest scrolls, such as the question that is being answered.
-    fn pinned(&self, rows: &[String], at: usize) -> usize {
-        let same = rows.iter().zip(&self.shown).take_while(|(new, old)| new == old).count();
-        // Without a movement nothing new is known about them.
-        if at > self.top { same } else { same.min(self.pins) }
-    }
-
-    pub(crate) fn lines(&self) -> &[String] {
-        &self.lines
-    }
-}
 
 /// Renders the output of a program that writes lines.
 pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset, Size)]) -> String {
@@ -93,23 +24,7 @@ pub(crate) fn render(bytes: &[u8], start: Offset, size: Size, resizes: &[(Offset
     }
     screen.feed(rest);
     let lines = screen.scrollback(limits::SCRATCH_LINES).into_iter().chain(screen.lines());
-    bounded(&tidy(&joined(lines)))
-}
-
-/// A program's output without its input line, if the program redrew that, without frame, and
-/// without the lines above its prompt.
-pub(crate) fn written(profile: &Profile, text: &str, asked: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    let asked = squeeze(asked);
-    if !asked.is_empty() && lines.first().is_some_and(|first| squeeze(first) == asked) {
-        lines.remove(0);
-    }
-    let header = profile.prompt.header.as_ref();
-    if let Some(at) = header.and_then(|header| lines.iter().rposition(|line| header.is_match(line))) {
-        lines.truncate(at);
-    }
-    let kept = lines.into_iter().filter(|line| !profile.view.chrome.any(line));
-    tidy(&kept.map(str::to_owned).collect::<Vec<_>>())
+    bounded(&tidy(joined(lines).into_iter().map(Some)))
 }
 
 /// Lines as they were before the screen wrapped them.
@@ -134,6 +49,8 @@ pub(crate) struct Answer {
     pub(crate) text: String,
     /// Whether the echo of the input was found before it.
     pub(crate) echoed: bool,
+    /// Whether its first line is missing.
+    pub(crate) headless: bool,
 }
 
 /// Cuts the answer out of a conversation: what follows the echo of the input, without frame.
@@ -157,9 +74,19 @@ pub(crate) type Cut = fn(&View, &[String], &[&str], usize) -> Answer;
 fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usize) -> Answer {
     let echo = cut_from(view, lines, inputs);
     let start = echo.unwrap_or(fallback).min(end);
+    let lines = conversation(view, &lines[start..end]);
+    let first = lines.iter().find(|line| !line.trim().is_empty());
+    let headless = first.is_some_and(|line| continues(view, line));
     let kept =
-        lines[start..end].iter().filter(|line| !view.chrome.any(line)).map(|line| unframed(view, line));
-    Answer { text: bounded(&tidy(&kept.collect::<Vec<_>>())), echoed: echo.is_some() }
+        lines.iter().map(|line| Some(line).filter(|line| *line != CHROME).map(|line| unframed(view, line)));
+    Answer { text: bounded(&tidy(kept)), echoed: echo.is_some(), headless }
+}
+
+/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one.
+fn continues(view: &View, line: &str) -> bool {
+    let text = line.trim_start_matches(' ');
+    let indented = line.len() - text.len() == view.indent && view.indent > 0 && !view.bullets.is_empty();
+    indented && text.starts_with(char::is_alphanumeric)
 }
 
 fn cut_from(view: &View, lines: &[String], inputs: &[&str]) -> Option<usize> {
@@ -203,20 +130,25 @@ fn unframed(view: &View, line: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// Joins lines without trailing blanks, without blank lines at both ends, and with at most one in a row.
-fn tidy(lines: &[String]) -> String {
+/// Joins lines without trailing blanks, and without blank lines at both ends. `None` is a line that was left out; of the
+/// blank lines around it, one is kept.
+pub(crate) fn tidy(lines: impl Iterator<Item = Option<String>>) -> String {
     let mut text = String::new();
-    let mut blank = 0;
-    for line in lines.iter().map(|line| line.trim_end()) {
-        if line.is_empty() {
-            blank += 1;
-            continue;
+    let (mut blank, mut left_out) = (0, false);
+    for line in lines {
+        let line = line.as_deref().map(str::trim_end);
+        match line {
+            None => left_out = true,
+            Some("") => blank += 1,
+            Some(line) => {
+                if !text.is_empty() {
+                    let most = if left_out { 1 } else { limits::BLANK_LINES };
+                    text.push_str(&"\n".repeat(1 + blank.min(most)));
+                }
+                (blank, left_out) = (0, false);
+                text.push_str(line);
+            }
         }
-        if !text.is_empty() {
-            text.push_str(if blank > 0 { "\n\n" } else { "\n" });
-        }
-        blank = 0;
-        text.push_str(line);
     }
     text
 }
@@ -232,50 +164,12 @@ fn bounded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn rows(text: &[&str]) -> Vec<String> {
-        text.iter().map(|row| (*row).to_owned()).collect()
-    }
-
-    #[test]
-    fn rows_that_scroll_by_are_joined() {
-        let all: Vec<String> = (0..100).map(|n| format!("line {n}")).collect();
-        let mut collector = Collector::default();
-        for step in [0, 3, 5, 5, 12, 14, 20, 26, 30, 60, 66] {
-            collector.see(&all[step..step + 8]);
-        }
-        // 30 to 60 is more than a page: those lines were never shown.
-        let shown: Vec<String> = all[..38].iter().chain(&all[60..74]).cloned().collect();
-        assert_eq!(collector.lines(), shown);
-    }
-
-    #[test]
-    fn scrolling_back_loses_nothing_and_changes_replace_the_end() {
-        let mut collector = Collector::default();
-        collector.see(&rows(&["a", "b", "c", "d"]));
-        collector.see(&rows(&["c", "d", "e", "wor"]));
-        collector.see(&rows(&["a", "b", "c"]));
-        collector.see(&rows(&["c", "d", "e", "word", "f"]));
-        assert_eq!(collector.lines().concat(), "abcdewordf");
-    }
-
-    #[test]
-    fn a_pinned_row_is_not_part_of_the_scrolled_text() {
-        let all: Vec<String> = (0..50).map(|n| format!("line {n}")).collect();
-        let mut collector = Collector::default();
-        collector.see(&[&["question".to_owned(), String::new()], &all[..8]].concat());
-        for step in [3, 5, 5, 9, 14, 14] {
-            collector.see(&[&["question".to_owned(), String::new()], &all[step..step + 8]].concat());
-        }
-        assert_eq!(collector.lines()[..2], ["question", ""]);
-        assert_eq!(collector.lines()[2..], all[..22]);
-    }
-
     #[test]
     fn wrapped_lines_are_joined() {
         let size = Size::new(10, 3).unwrap();
         assert_eq!(
             render(b"0123456789abc\r\nx\r\n\r\n\r\ny", Offset::START, size, &[]),
-            "0123456789abc\nx\n\ny"
+            "0123456789abc\nx\n\n\ny"
         );
         assert_eq!(render(b"50%\r100%\r\n\x1b[31mred\x1b[m", Offset::START, size, &[]), "100%\nred");
     }

@@ -157,6 +157,19 @@ impl Detector {
         self.line_verdict(&line, signal, quiet)
     }
 
+    /// The prompt seen before, if a line ends with it: output that does not end its line is before it.
+    pub(crate) fn known_prompt(&self, line: &str, signal: Signal) -> Option<&str> {
+        let prompt = self.live.prompt.as_deref()?;
+        let before = line.strip_suffix(prompt)?;
+        (before.is_empty() || signal == Signal::Paste || is_distinctive(prompt)).then_some(prompt)
+    }
+
+    /// Whether the cursor is behind the prompt that was seen before, or behind what was typed there.
+    pub(crate) fn is_at_known_prompt(&self, screen: &Screen) -> bool {
+        let line = untyped(&cursor_line(screen), self.live.keys.typed());
+        self.known_prompt(&line, Signal::Line).is_some()
+    }
+
     /// The verdict of a line that may be a prompt.
     fn line_verdict(&self, line: &str, signal: Signal, quiet: Duration) -> Option<Verdict> {
         let prompt = &self.profile.prompt;
@@ -165,19 +178,19 @@ impl Detector {
             let enough = signal == Signal::Paste || quiet >= limits::SCREEN_QUIET;
             return enough.then(|| Verdict::new(ProgramState::Asking, true, signal, line));
         }
-        let learned = self.live.prompt.as_deref() == Some(line);
+        let learned = self.known_prompt(line, signal).is_some();
         if self.live.turn.is_some() && !learned && prompt.continuation.prefix(line).is_some() {
             return None;
         }
         let raw = prompt.raw.as_ref().is_none_or(|raw| raw.is_match(self.live.tail.bytes()));
         let any =
             signal == Signal::Paste && (learned || (prompt.any_while_pasting && self.like_prompt(line)));
-        let known = prompt.ready.prefix(line).is_some() && raw;
+        let known = (learned || prompt.ready.prefix(line).is_some()) && raw;
         // An answer may pause after a word that matches; a repetition of the earlier prompt is no coincidence.
         let waits = signal == Signal::Line && prompt.steady && !learned && self.live.prompt.is_some();
         let silence = match signal {
             Signal::Line if waits => limits::LINGER,
-            Signal::Line if self.live.turn.is_some() => limits::PROMPT_QUIET,
+            Signal::Line if self.live.turn.is_some() => prompt.quiet,
             _ => Duration::ZERO,
         };
         let enough = quiet >= silence;
@@ -190,6 +203,12 @@ impl Detector {
         let question = last(line).is_none_or(|c| matches!(c, '?' | ':' | ']'));
         !question || self.live.prompt.as_deref().and_then(last).is_some_and(|known| Some(known) == last(line))
     }
+}
+
+/// Whether output is unlikely to end like this prompt: questions often end with one mark.
+pub(crate) fn is_distinctive(prompt: &str) -> bool {
+    let mark = prompt.trim();
+    matches!(mark, "$" | "#" | "%") || mark.chars().count() > 1
 }
 
 /// An input line without the typed text.

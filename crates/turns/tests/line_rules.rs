@@ -132,21 +132,54 @@ fn a_prompt_without_a_newline_needs_a_short_silence_and_no_more_output() {
     assert_eq!(session.contents(), ["y\r\n"]);
 }
 
-// CT-8: a complete line that looks like a prompt is output, and so is one that continues.
+// CT-8: a line that looks like a prompt and continues, or that other output follows at once, is output.
 #[test]
 fn lines_that_only_look_like_a_prompt_are_output() {
     let mut session = shell();
     session
         .keys("x\r")
         .out("x\r\nprice in $\r\n")
-        .wait(10_000)
+        .wait(50)
         .out("50%")
         .wait(50)
         .out(" done\r\n")
-        .wait(300);
+        .wait(300)
+        .out("is it $?\r\n")
+        .wait(10_000);
     assert_eq!(session.contents(), [""; 0]);
     session.out("$ ").wait(200);
-    assert_eq!(session.contents(), ["price in $\r\n50% done\r\n"]);
+    assert_eq!(session.contents(), ["price in $\r\n50% done\r\nis it $?\r\n"]);
+}
+
+// CT-8, CT-13: a prompt may be a line of its own, with blank lines below it.
+#[test]
+fn a_prompt_on_a_complete_line_is_found_once_it_is_quiet() {
+    for prompt in ["READY>\r\n", "\x1b[1mREADY> \x1b[m\r\n\r\n", "READY>\n \n"] {
+        let mut session = Session::new("^READY>");
+        session.out("welcome\r\n").out(prompt).wait(200);
+        assert_eq!(session.ready, 1, "{prompt:?}");
+        session.keys("go\r").out("go\r\nREADY> is what I print\r\nmore\r\n").wait(50).out(prompt).wait(99);
+        assert_eq!(session.contents(), [""; 0], "{prompt:?}");
+        session.wait(2);
+        assert_eq!(session.contents(), ["READY> is what I print\r\nmore\r\n"], "{prompt:?}");
+        // Typed before it was quiet, and echoed key by key.
+        session.keys("on").out("on").keys("\r").out("\r\nfirst\r\n").out(prompt);
+        session.keys("up").out("up").keys("\r").out("\r\nsecond\r\n").out(prompt).wait(200);
+        assert_eq!(session.contents()[1..], ["first\r\n", "second\r\n"], "{prompt:?}");
+    }
+}
+
+// CT-8: while the program works, the line that has the prompt, and the echo, are not another prompt.
+#[test]
+fn the_prompt_that_was_answered_is_not_the_next_one() {
+    let mut session = Session::new(r"^\$ ");
+    session.prompt().keys("sleep 1").out("sleep 1").keys("\r").out("\r\n").wait(5_000);
+    session.out("awake\r\n$ ").wait(200);
+    assert_eq!(session.contents(), ["awake\r\n"]);
+    let mut session = Session::new("^READY>");
+    session.out("READY>\r\n").wait(200).keys("READY> x\r").out("READY> x\r\n").wait(5_000);
+    session.out("answer\r\nREADY>\r\n").wait(200);
+    assert_eq!(session.contents(), ["answer\r\n"]);
 }
 
 // CT-8: the caller may be late; what was quiet was quiet.

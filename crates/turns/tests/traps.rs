@@ -361,10 +361,10 @@ fn a_pause_after_prompt_like_text_does_not_end_the_answer() {
     let mut session = Session::new("aider");
     session.out("ask> ").wait(500).keys("quote\r").out("quote\r\nAs they say:\r\n> ").wait(1_500);
     assert_eq!(session.turns.len(), 0);
-    session.out("to be\r\nask> ").wait(500);
+    session.out("to be\r\nask> ").wait(1_000);
     assert_eq!(session.texts(), ["As they say:\n> to be"]);
     // Another mode has another prompt; it takes a moment longer to trust.
-    session.keys("/code\r").out("/code\r\n> ").wait(500);
+    session.keys("/code\r").out("/code\r\n> ").wait(1_000);
     assert_eq!(session.turns.len(), 1);
     session.wait(3_000);
     assert_eq!(session.turns.len(), 2);

@@ -137,7 +137,9 @@ impl RelayState {
     ) -> Result<TurnId, RelayError> {
         let byte_length = turn.byte_length.max(turn.content.len() as u64);
         let content = &turn.content[..turn.content.len().min(self.turn_limits.turn_bytes)];
+        let mut incomplete = turn.incomplete;
         if let Some(text) = &mut turn.details.text {
+            incomplete |= text.len() > self.turn_limits.turn_bytes;
             let mut end = text.len().min(self.turn_limits.turn_bytes);
             while !text.is_char_boundary(end) {
                 end -= 1;
@@ -152,6 +154,7 @@ impl RelayState {
             byte_length,
             interrupted: turn.interrupted,
             truncated: byte_length > content.len() as u64,
+            incomplete,
             details: turn.details,
         };
         let info = note.info();

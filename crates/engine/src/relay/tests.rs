@@ -100,11 +100,17 @@ fn content_is_kept_as_it_is_up_to_the_limit() {
     let kept = relay.turn(&relay.complete_enrolled("s", long).unwrap()).unwrap();
     assert_eq!((&**kept.content, kept.info.byte_length), (&b"123456"[..], 7));
     assert!(kept.info.truncated && kept.info.interrupted && kept.info.timestamp == 5);
+    assert!(kept.info.incomplete, "the text was cut too");
     assert_eq!((kept.details.text.as_deref(), kept.details.end), (Some("fünf "), Some(swb_types::Offset(9))));
     // The reporter of a turn may have cut it already.
     let cut = NewTurn { byte_length: 100, ..turn(b"1") };
     let kept = relay.turn(&relay.complete_enrolled("s", cut).unwrap()).unwrap();
     assert_eq!((kept.info.byte_length, kept.info.truncated), (100, true));
+    // Lines of the text may be missing although all bytes are there.
+    let kept = relay
+        .turn(&relay.complete_enrolled("s", NewTurn { incomplete: true, ..turn(b"1") }).unwrap())
+        .unwrap();
+    assert_eq!((kept.info.truncated, kept.info.incomplete), (false, true));
     assert!(relay.turns("s", Some(1)).unwrap()[0].timestamp > 1_700_000_000_000, "the time of receipt");
 }
 

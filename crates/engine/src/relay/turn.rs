@@ -81,6 +81,8 @@ pub struct NewTurn<'a> {
     pub byte_length: u64,
     /// Whether the user interrupted it.
     pub interrupted: bool,
+    /// Whether lines of its text are missing: they were never shown, or are out of reach.
+    pub incomplete: bool,
     /// When it ended, in Unix milliseconds; 0 means now (CB-42).
     pub timestamp: u64,
     /// What the detector found out.
@@ -100,6 +102,8 @@ pub struct TurnInfo {
     pub interrupted: bool,
     /// Whether bytes were cut off (CR-8).
     pub truncated: bool,
+    /// Whether lines of its text are missing.
+    pub incomplete: bool,
 }
 
 /// What the detector found out about a turn; empty for turns that wrappers report.

@@ -20,6 +20,8 @@ pub(super) struct TurnNote {
     pub(super) interrupted: bool,
     pub(super) truncated: bool,
     #[serde(default)]
+    pub(super) incomplete: bool,
+    #[serde(default)]
     pub(super) details: TurnDetails,
 }
 
@@ -31,6 +33,7 @@ impl TurnNote {
             byte_length: self.byte_length,
             interrupted: self.interrupted,
             truncated: self.truncated,
+            incomplete: self.incomplete,
         }
     }
 }

@@ -330,6 +330,7 @@ impl SessionTask {
             content: turn.raw.into(),
             byte_length: turn.byte_length,
             interrupted: turn.interrupted,
+            incomplete: turn.truncated,
             timestamp: turn.ended_at.millis(),
             details,
         };

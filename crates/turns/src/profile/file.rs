@@ -50,6 +50,8 @@ struct PromptFile {
     continuation: Vec<String>,
     asking: Vec<String>,
     raw: Option<String>,
+    unfinished: Option<String>,
+    quiet_ms: Option<u64>,
     header: Option<String>,
     steady: bool,
     any_while_pasting: bool,
@@ -70,6 +72,7 @@ struct ScreenFile {
     counter_below: Option<String>,
     echo: Option<String>,
     chrome: Vec<String>,
+    notes: Vec<String>,
     unstable: Vec<String>,
     live_lines: Option<usize>,
     bullets: String,
@@ -125,13 +128,14 @@ impl SaysFile {
 
 impl PromptFile {
     fn check(&self) -> Checked<Prompt> {
-        let raw = self.raw.as_deref().map(regex::bytes::Regex::new).transpose();
         Ok(Prompt {
             ready: patterns("prompt.ready", &self.ready)?,
             continuation: patterns("prompt.continuation", &self.continuation)?,
             asking: patterns("prompt.asking", &self.asking)?,
             header: one("prompt.header", self.header.as_deref())?,
-            raw: raw.map_err(|why| ("prompt.raw".to_owned(), why.to_string()))?,
+            raw: raw("prompt.raw", self.raw.as_deref())?,
+            unfinished: raw("prompt.unfinished", self.unfinished.as_deref())?,
+            quiet: quiet("prompt.quiet_ms", self.quiet_ms, limits::PROMPT_QUIET, limits::PROMPT_QUIET)?,
             steady: self.steady,
             any_while_pasting: self.any_while_pasting,
             empty_turns: self.empty_turns.unwrap_or(true),
@@ -155,23 +159,29 @@ impl ScreenFile {
             counter_below: one("screen.counter_below", self.counter_below.as_deref())?,
             echo: one("screen.echo", self.echo.as_deref())?,
             chrome: list("chrome", &self.chrome)?,
+            notes: list("notes", &self.notes)?,
             unstable: list("unstable", &self.unstable)?,
             live_lines: self.live_lines,
-            quiet: quiet(self.quiet_ms)?,
+            quiet: quiet("screen.quiet_ms", self.quiet_ms, limits::SCREEN_QUIET, limits::REPORT_QUIET)?,
             bullets: self.bullets,
             indent: self.indent,
         })
     }
 }
 
-/// Between the silence that reports need and the one that needs no other evidence.
-fn quiet(millis: Option<u64>) -> Checked<Duration> {
-    let quiet = millis.map_or(limits::SCREEN_QUIET, Duration::from_millis);
-    if (limits::REPORT_QUIET..=limits::LINGER).contains(&quiet) {
+/// At least what the evidence needs in any case, and at most what needs no other evidence.
+fn quiet(key: &str, millis: Option<u64>, default: Duration, least: Duration) -> Checked<Duration> {
+    let quiet = millis.map_or(default, Duration::from_millis);
+    if (least..=limits::LINGER).contains(&quiet) {
         return Ok(quiet);
     }
-    let (from, to) = (limits::REPORT_QUIET.as_millis(), limits::LINGER.as_millis());
-    Err(("screen.quiet_ms".to_owned(), format!("must be from {from} to {to}")))
+    let (from, to) = (least.as_millis(), limits::LINGER.as_millis());
+    Err((key.to_owned(), format!("must be from {from} to {to}")))
+}
+
+/// A pattern for bytes as they were written.
+fn raw(key: &str, text: Option<&str>) -> Checked<Option<regex::bytes::Regex>> {
+    text.map(regex::bytes::Regex::new).transpose().map_err(|why| (key.to_owned(), why.to_string()))
 }
 
 pub(super) fn one(key: &str, text: Option<&str>) -> Checked<Option<Regex>> {

@@ -80,6 +80,10 @@ pub(crate) struct Prompt {
     pub(crate) asking: Patterns,
     /// The line as it was written, escape sequences included, where this distinguishes a prompt from output.
     pub(crate) raw: Option<regex::bytes::Regex>,
+    /// What the program writes between output that does not end its line and the prompt, escape sequences included.
+    pub(crate) unfinished: Option<regex::bytes::Regex>,
+    /// Silence after which the prompt alone is trusted.
+    pub(crate) quiet: Duration,
     /// A line the program writes above its prompt: it and what follows are not part of the answer.
     pub(crate) header: Option<Regex>,
     /// Whether the prompt stays the same: another text that matches is trusted only after a longer silence.
@@ -105,6 +109,8 @@ pub(crate) struct View {
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
+    /// The first row of a note that is not part of an answer; the rows below that are indented further belong to it.
+    pub(crate) notes: Patterns,
     /// Lines of an answer that will still change, such as the note that a command runs.
     pub(crate) unstable: Patterns,
     /// Number of lines at the end of an answer that may be redrawn.

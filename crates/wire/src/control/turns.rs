@@ -207,7 +207,7 @@ pub struct TurnItem {
     pub byte_length: u64,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// Whether bytes were cut off.
+    /// Whether bytes were cut off, or lines of its text are missing.
     pub truncated: bool,
 }
 
@@ -237,7 +237,8 @@ pub struct TurnObject {
     pub byte_length: u64,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// Whether bytes were cut off when it was stored.
+    /// Whether bytes were cut off when it was stored, or lines of its text are missing: they were never shown, or have
+    /// left the scrollback.
     pub truncated: bool,
     /// Kind of signal that showed its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
