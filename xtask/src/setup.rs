@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 /// Programs whose screens the tests look at, and a desktop for the tests of hotkeys, with the Debian packages they are
 /// in.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 14] = [
     ("bash", "bash"),
     ("vim", "vim"),
     ("less", "less"),
@@ -22,7 +22,6 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("xprop", "x11-utils"),
     ("dbus-daemon", "dbus-daemon"),
     ("dbus-monitor", "dbus-bin"),
-    ("desktop-file-validate", "desktop-file-utils"),
 ];
 
 /// Installs what is missing; quick when nothing is.

@@ -205,6 +205,10 @@ pub(crate) const HOTKEY_REPLY: Duration = Duration::from_secs(10);
 pub(crate) const HOTKEY_QUEUE: usize = 16;
 /// How long after a signal the keys must be released: a window system that hangs does not answer at all.
 pub(crate) const HOTKEY_STUCK: Duration = Duration::from_secs(5);
+/// How long an X server may take to confirm that the keys are released: it answers within a millisecond, or hangs.
+pub(crate) const HOTKEY_RELEASE: Duration = Duration::from_millis(500);
+/// Milliseconds before an X server repeats a held key, at the least; 660 are usual.
+pub(crate) const KEY_REPEAT: u32 = 50;
 /// Parents of a process that are followed: the table may change while it is read, so that they lead in circles.
 pub(crate) const PROCESS_DEPTH: usize = 1024;
 /// How long a tmux command may take: a few milliseconds, on a busy machine a second.

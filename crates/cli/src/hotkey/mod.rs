@@ -39,15 +39,23 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use swb_wire::clippy::{Message, PeerRole, Request, VERSION, encode_request, parse_message};
 
-/// Signals that end the client with 0 (CH-11). The terminal that it runs on may be closed as well.
-const ENDING: [i32; 3] = [SIGTERM, SIGINT, SIGHUP];
+/// Signals that end the client with 0 (CH-11): also when its terminal is closed, unless `nohup` started it.
+fn ending_signals() -> Vec<i32> {
+    let mut signals = vec![SIGTERM, SIGINT];
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if !process_tree::ignores(&status, SIGHUP) {
+        signals.push(SIGHUP);
+    }
+    signals
+}
 
 /// Binds keys and acts on them until a signal.
 pub(crate) fn run(args: &HotkeyArgs) -> Outcome {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let (backend, hotkeys) = chosen(args, is_set)?;
-    let mut signals = Signals::catch(&ENDING)?;
-    exit_if_stuck()?;
+    let ending = ending_signals();
+    let mut signals = Signals::catch(&ending)?;
+    exit_if_stuck(&ending)?;
     let mut broker = BrokerSocket::connect()?;
     if !greet(&mut broker, &mut signals)? {
         return Ok(0);
@@ -91,14 +99,14 @@ fn chosen(args: &HotkeyArgs, is_set: impl Fn(&str) -> bool) -> Result<(Backend, 
 }
 
 /// Ends the process some time after a signal, in case the window system hangs.
-fn exit_if_stuck() -> io::Result<()> {
+fn exit_if_stuck(signals: &[i32]) -> io::Result<()> {
     let (mut wake, sender) = UnixStream::pair()?;
-    for signal in ENDING {
-        pipe::register(signal, sender.try_clone()?)?;
+    for signal in signals {
+        pipe::register(*signal, sender.try_clone()?)?;
     }
     let guard = move || {
         if wake.read_exact(&mut [0]).is_ok() {
-            std::thread::sleep(limits::HOTKEY_STUCK);
+            std::thread::park_timeout(limits::HOTKEY_STUCK);
             std::process::exit(0);
         }
     };

@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Shows errors on the user's desktop.
 pub(super) struct Notifier {
@@ -27,7 +27,7 @@ impl Notifier {
             return None;
         }
         let (texts, waiting) = sync_channel::<String>(limits::NOTIFICATIONS);
-        let (running, ended) = channel::<()>();
+        let (running, ended) = sync_channel::<()>(0);
         let show = move || {
             let _running = running;
             for text in waiting {

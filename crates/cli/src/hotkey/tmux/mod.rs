@@ -9,6 +9,7 @@ use super::action::{Hotkey, HotkeyAction};
 use super::desktop::{
     ClipboardAccess, Desktop, FocusLookup, FocusedWindow, GrabFailure, KeyEvent, KeyGrabber, PressedAt,
 };
+use super::process_tree;
 use crate::error::Failure;
 use crate::limits;
 use key_names::tmux_keys;
@@ -19,6 +20,9 @@ use server::tmux;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use swb_types::Paths;
+
+/// Name of the FIFO, without the process id that follows.
+const FIFO_NAME: &str = "hotkey-";
 
 /// Connects to the tmux server of `$TMUX`.
 pub(super) fn open(hotkeys: &[Hotkey]) -> Result<Desktop, Failure> {
@@ -75,9 +79,11 @@ impl TmuxKeys {
     }
 
     fn bind(&mut self, action: HotkeyAction, name: &str) -> std::io::Result<()> {
-        let earlier = binding_of(name);
-        // The server's shell opens the FIFO for reading as well, so that it does not wait if we are gone.
-        let line = format!("echo {} '#{{pane_id}}' 1<>{}", action.name(), self.fifo_path.display());
+        let earlier = binding_of(name).filter(|command| !is_left_over(command, process_tree::parent));
+        // If we are gone without having restored the key, it does nothing: the shell creates no file, and does not wait
+        // for a reader, because it opens the FIFO for reading as well.
+        let fifo = self.fifo_path.display();
+        let line = format!("[ -p {fifo} ] && echo {} '#{{pane_id}}' 1<>{fifo}", action.name());
         tmux(&["bind-key", "-T", "root", name, "run-shell", "-b", &line], b"")?;
         let ours = binding_of(name).unwrap_or_default();
         self.bound.push(BoundKey { action, name: name.to_owned(), earlier, ours });
@@ -187,6 +193,14 @@ fn binding_of(key: &str) -> Option<Vec<u8>> {
     tmux(&["list-keys", "-T", "root", key], b"").ok().filter(|line| !line.is_empty())
 }
 
+/// Whether a binding is that of a client which was killed and could not remove it.
+fn is_left_over(command: &[u8], parent: impl Fn(u32) -> Option<u32>) -> bool {
+    let command = String::from_utf8_lossy(command);
+    let after = command.split_once(&format!("/{FIFO_NAME}")).map(|(_, after)| after).unwrap_or_default();
+    let digits = after.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    digits.parse().is_ok_and(|pid| parent(pid).is_none())
+}
+
 /// A path that a shell and tmux take as it is.
 fn fifo_path() -> Result<PathBuf, Failure> {
     let paths = Paths::from_env(|key| std::env::var_os(key).or_else(|| (key == "HOME").then(|| "/".into())));
@@ -194,7 +208,7 @@ fn fifo_path() -> Result<PathBuf, Failure> {
     let dir = socket.as_deref().and_then(Path::parent).ok_or_else(|| {
         Failure::general("XDG_RUNTIME_DIR is not set, but keys pressed in tmux are reported there")
     })?;
-    let path = dir.join(format!("hotkey-{}", std::process::id()));
+    let path = dir.join(format!("{FIFO_NAME}{}", std::process::id()));
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     match path.to_str() {
         Some(text) if text.as_bytes().iter().all(is_plain) => Ok(path),
@@ -235,6 +249,17 @@ fn parse_press(line: &[u8]) -> Option<KeyEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // CH-13
+    #[test]
+    fn bindings_of_a_killed_client_are_not_restored() {
+        let ours =
+            |pid: u32| format!("bind-key -T root M-C run-shell -b \"[ -p /r/clippy/hotkey-{pid} ] && x\"");
+        let parent = |pid: u32| (pid == 7).then_some(1);
+        assert!(is_left_over(ours(8).as_bytes(), parent));
+        assert!(!is_left_over(ours(7).as_bytes(), parent), "another client that runs");
+        assert!(!is_left_over(b"bind-key -T root M-C display-message hotkey-8", parent));
+    }
 
     // CH-13
     #[test]

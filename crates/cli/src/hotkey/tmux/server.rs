@@ -14,7 +14,7 @@ pub(super) fn tmux(args: &[&str], input: &[u8]) -> io::Result<Vec<u8>> {
     let mut child = command.spawn()?;
     let pid = rustix::process::Pid::from_child(&child);
     let (input, stdin) = (input.to_vec(), child.stdin.take());
-    let (done, output) = mpsc::channel();
+    let (done, output) = mpsc::sync_channel(1);
     // The process is waited for in a thread, since its pipes can block.
     std::thread::Builder::new().spawn(move || {
         // A command that does not read its input says why in its output.

@@ -31,16 +31,16 @@ impl X11Focus {
         Ok(Self { connection, atoms, host })
     }
 
-    /// A property of a window; `None` if there is no such window.
+    /// A property of a window, of whatever type: some programs give them others than EWMH says. `None` if there is no
+    /// such window.
     fn property(
         &self,
         window: Window,
         property: impl Into<u32>,
-        kind: AtomEnum,
     ) -> Result<Option<GetPropertyReply>, Failure> {
         // More than any host name has, in units of four bytes.
         const LENGTH: u32 = 64;
-        let cookie = self.connection.get_property(false, window, property.into(), kind, 0, LENGTH);
+        let cookie = self.connection.get_property(false, window, property.into(), AtomEnum::ANY, 0, LENGTH);
         match cookie.map_err(|error| lost(&error))?.reply() {
             Ok(reply) => Ok(Some(reply)),
             Err(ReplyError::X11Error(_)) => Ok(None),
@@ -48,21 +48,21 @@ impl X11Focus {
         }
     }
 
-    fn number(&self, window: Window, property: u32, kind: AtomEnum) -> Result<Option<u32>, Failure> {
-        let reply = self.property(window, property, kind)?;
+    fn number(&self, window: Window, property: u32) -> Result<Option<u32>, Failure> {
+        let reply = self.property(window, property)?;
         Ok(reply.and_then(|reply| reply.value32()?.next()).filter(|number| *number != 0))
     }
 }
 
 impl FocusLookup for X11Focus {
     fn focused(&mut self, PressedAt(root): PressedAt) -> Result<FocusedWindow, Failure> {
-        let Some(window) = self.number(root, self.atoms._NET_ACTIVE_WINDOW, AtomEnum::WINDOW)? else {
+        let Some(window) = self.number(root, self.atoms._NET_ACTIVE_WINDOW)? else {
             return Ok(FocusedWindow::Unknown("no window is active"));
         };
-        let Some(pid) = self.number(window, self.atoms._NET_WM_PID, AtomEnum::CARDINAL)? else {
+        let Some(pid) = self.number(window, self.atoms._NET_WM_PID)? else {
             return Ok(FocusedWindow::Unknown("it does not name its process"));
         };
-        let machine = self.property(window, AtomEnum::WM_CLIENT_MACHINE, AtomEnum::STRING)?;
+        let machine = self.property(window, AtomEnum::WM_CLIENT_MACHINE)?;
         let machine = machine.map(|reply| reply.value).unwrap_or_default();
         if is_elsewhere(&String::from_utf8_lossy(&machine), &self.host) {
             return Ok(FocusedWindow::Unknown("it belongs to a program on another machine"));

@@ -4,6 +4,8 @@
 //! grabbed key is down, all keys are reported here; when it is released, no other key is any longer, so the releases of
 //! the others are not seen.
 
+use crate::limits;
+
 /// The keys that are down.
 #[derive(Debug, Default)]
 pub(super) struct HeldKeys {
@@ -11,6 +13,8 @@ pub(super) struct HeldKeys {
     down: Vec<u8>,
     /// The key that was released last, and when.
     released: Option<(u8, u32)>,
+    /// When a key acted last. Times are milliseconds that start again at 0 after 49 days.
+    acted: u32,
 }
 
 impl HeldKeys {
@@ -20,7 +24,13 @@ impl HeldKeys {
         if !is_down {
             self.down.push(keycode);
         }
-        !is_down && self.released != Some((keycode, time))
+        // A program that presses keys may release and press one within a millisecond; no key repeats as soon as that.
+        let may_repeat = time.wrapping_sub(self.acted) >= limits::KEY_REPEAT;
+        let acts = !(is_down || may_repeat && self.released == Some((keycode, time)));
+        if acts {
+            self.acted = time;
+        }
+        acts
     }
 
     /// A key was released at `time`.
@@ -54,6 +64,18 @@ mod tests {
         assert!(!keys.press(C, 2700), "a press without a release");
         keys.release(C, 2800);
         assert!(keys.press(C, 2900));
+    }
+
+    #[test]
+    fn keys_pressed_by_programs_are_not_repetitions() {
+        let mut keys = HeldKeys::default();
+        for _ in 0..3 {
+            assert!(keys.press(C, u32::MAX));
+            keys.release(C, u32::MAX);
+        }
+        assert!(keys.press(C, 1));
+        keys.release(C, 660);
+        assert!(!keys.press(C, 660));
     }
 
     #[test]

@@ -5,10 +5,14 @@ use super::super::desktop::{GrabFailure, KeyEvent, KeyGrabber, PressedAt};
 use super::held_keys::HeldKeys;
 use super::keymap::Keymap;
 use super::lost;
+use crate::attach::follow::timespec;
 use crate::error::Failure;
+use crate::limits;
+use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
+use std::time::Duration;
 use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
 use x11rb::protocol::Event;
@@ -147,6 +151,11 @@ impl X11Keys {
         Ok(lost.chain(restored.map(|action| KeyEvent::Restored(*action))).collect())
     }
 
+    fn is_readable_within(&self, limit: Duration) -> bool {
+        let mut fds = [PollFd::new(self.connection.stream(), PollFlags::IN)];
+        poll(&mut fds, Some(&timespec(limit))).is_ok_and(|ready| ready > 0)
+    }
+
     /// The hotkey that a key event is about.
     fn action_of(&self, event: &KeyPressEvent) -> Option<HotkeyAction> {
         let has_key = |grabs: &BTreeSet<KeyGrab>| grabs.iter().any(|grab| grab.keycode == event.detail);
@@ -193,9 +202,11 @@ impl KeyGrabber for X11Keys {
     fn release(&mut self) {
         let grabs = std::mem::take(&mut self.active);
         let released = self.ungrab(grabs.values().flatten());
-        // The reply shows that the server has removed them. Without a server there are none.
+        // A reply shows that the server has removed them. A server that hangs sends none.
         if released.is_ok()
             && let Ok(cookie) = self.connection.get_input_focus()
+            && self.connection.flush().is_ok()
+            && self.is_readable_within(limits::HOTKEY_RELEASE)
         {
             drop(cookie.reply());
         }

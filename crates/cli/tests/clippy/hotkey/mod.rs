@@ -11,7 +11,7 @@ use crate::support::display::{Display, Window};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use swb_testkit::{LIMIT, QUIET, Swb, signal, wait_for};
 use swb_wire::clippy::{Message, Response, SessionItem};
 
@@ -27,7 +27,7 @@ impl Hotkeys {
     fn start(mut command: Command) -> Self {
         let mut process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
         let stderr = process.stderr.take().expect("its messages");
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(100);
         std::thread::spawn(move || {
             BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });

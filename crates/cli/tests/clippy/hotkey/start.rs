@@ -75,6 +75,19 @@ fn the_broker_comes_before_the_window_system() {
     assert_eq!(lines[0], "clippyctl: the broker rejected the connection: version_mismatch");
 }
 
+// CH-1
+#[test]
+fn files_for_the_desktop_run_the_command() {
+    let contrib = concat!(env!("CARGO_MANIFEST_DIR"), "/../../contrib");
+    for (file, line) in [
+        ("systemd/swb-hotkey.service", "ExecStart=/usr/bin/env swb hotkey"),
+        ("desktop/swb-hotkey.desktop", "Exec=swb hotkey"),
+    ] {
+        let text = std::fs::read_to_string(format!("{contrib}/{file}")).expect(file);
+        assert!(text.lines().any(|own| own == line), "{file}");
+    }
+}
+
 // CH-11
 #[test]
 fn a_signal_ends_the_wait_for_the_broker() {

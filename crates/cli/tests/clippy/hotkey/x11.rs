@@ -11,13 +11,16 @@ use swb_testkit::{Swb, signal};
 #[test]
 #[ignore = "needs Xvfb, openbox, xterm and xdotool: run by cargo xtask ci"]
 fn keys_send_requests_for_the_focused_session() {
-    let mut rig = Rig::start(&["--clipboard", "ctrl+alt+F5"]);
-    assert_eq!(rig.client.line(), "ready: capture Super+Shift+C, paste Super+Shift+V, clipboard Ctrl+Alt+F5");
+    let mut rig = Rig::start(&["--clipboard", "ctrl+shift+F5"]);
+    assert_eq!(
+        rig.client.line(),
+        "ready: capture Super+Shift+C, paste Super+Shift+V, clipboard Ctrl+Shift+F5"
+    );
     rig.captures("super+shift+c");
     let id = rig.pressed("super+shift+v", "Paste");
     rig.peer.ok(id);
     assert_eq!(rig.client.line(), "paste: into mine");
-    let id = rig.pressed("ctrl+alt+F5", "Capture");
+    let id = rig.pressed("ctrl+shift+F5", "Capture");
     rig.captured(id);
     let (id, request) = rig.peer.request();
     assert_eq!(request, "Deliver(Clipboard)");
