@@ -13,23 +13,21 @@ Examples:
   swb hotkey --backend tmux                      Alt+Shift+C and Alt+Shift+V in tmux
 
 KEYS are one or more of Shift, Ctrl, Alt and Super, and one key: A to Z, 0 to 9, F1 to F12, Space,
-Return, Escape, Tab, BackSpace, Delete, Insert, Home, End, Page_Up, Page_Down, Left, Right, Up, Down.
+Return, Escape, Tab, BackSpace, Delete, Insert, Home, End, Page_Up, Page_Down, Left, Right, Up or
+Down.
 
-A key acts on the session in the focused window: one that runs there (`swb wrap`), or that is shown there
-(`swb attach`). Stays in the foreground; does not start the daemon. Errors are printed, and shown as
-desktop notifications.
+A key acts on the session in the focused window: one that runs there (`swb wrap`) or is shown there
+(`swb attach`). The command stays in the foreground and does not start the daemon. It prints one
+line for each key; errors are also desktop notifications.
 
-Exits with 0 on SIGTERM and Ctrl+C, 1 if no key could be grabbed or the display or broker is lost,
-2 for invalid keys, 4 if no broker is running.")]
+Exits with 0 on SIGTERM and Ctrl+C; with 1 if no key could be grabbed, or if the display or the
+broker is lost; with 2 if keys are invalid or equal; with 4 if no broker is running.")]
 pub(crate) struct HotkeyArgs {
-    /// Keys that copy the latest turn of the focused session to the relay buffer
-    ///
-    /// [default: Super+Shift+C, in tmux Alt+Shift+C]
+    /// Keys that copy the latest turn of the focused session to the relay buffer [default: Super+Shift+C, in tmux
+    /// Alt+Shift+C]
     #[arg(long, visible_alias = "capture-key", value_name = "KEYS")]
     pub(crate) capture: Option<KeyBinding>,
-    /// Keys that type the relay buffer into the focused session
-    ///
-    /// [default: Super+Shift+V, in tmux Alt+Shift+V]
+    /// Keys that type the relay buffer into the focused session [default: Super+Shift+V, in tmux Alt+Shift+V]
     #[arg(long, visible_alias = "paste-key", value_name = "KEYS")]
     pub(crate) paste: Option<KeyBinding>,
     /// Keys that capture and then copy the relay buffer to the clipboard [default: none]

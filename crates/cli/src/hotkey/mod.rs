@@ -1,8 +1,9 @@
 //! `swb hotkey`: keys of the whole desktop that capture and paste turns (CH-1 to CH-13).
 //!
-//! `binding.rs` and `action.rs` say which keys do what, `focus.rs` which session a window shows, `request_sequence.rs`
-//! which requests a key causes; none of them does I/O. [`desktop`] has the interfaces of window systems, [`x11`] and
-//! [`tmux`] implement them. This module connects them, in this order: arguments, broker, window system, keys.
+//! `binding.rs` and `action.rs` define which keys do what, `focus.rs` which session a window shows, and
+//! `request_sequence.rs` which requests a key causes; none of them does I/O. [`desktop`] has the interfaces of window
+//! systems; [`x11`] and [`tmux`] implement them. This module connects them, in this order: arguments, broker, window
+//! system, keys. Whatever ends the client, its keys are released.
 
 mod action;
 mod binding;
@@ -114,7 +115,7 @@ fn exit_if_stuck(signals: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Says hello to the broker (CH-1); `false` if a signal came first.
+/// Sends hello to the broker (CH-1); `false` if a signal came first.
 fn greet(broker: &mut BrokerSocket, signals: &mut Signals) -> Result<bool, Failure> {
     let mut hello = Vec::new();
     encode_request(0, &Request::Hello { version: VERSION, role: Some(PeerRole::Client) }, &mut hello)

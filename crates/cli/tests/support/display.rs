@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use swb_testkit::{in_time, text, wait_for};
 
@@ -22,18 +23,7 @@ impl Display {
     /// Starts an X server on a free display.
     #[track_caller]
     pub(crate) fn start() -> Self {
-        // A server does not reset when its last client leaves, which would drop keyboard maps.
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", "-noreset"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("this test needs Xvfb: `cargo xtask setup` installs it");
-        let mut number = String::new();
-        let stdout = server.stdout.take().expect("its output");
-        BufReader::new(stdout).read_line(&mut number).expect("the display's number");
-        let name = format!(":{}", number.trim());
+        let (name, server) = wait_for("a display", try_server);
         let manager = Command::new("openbox")
             .env("DISPLAY", &name)
             .stdin(Stdio::null())
@@ -146,6 +136,31 @@ impl Drop for Display {
         end(&mut self.manager);
         end(&mut self.server);
     }
+}
+
+/// Starts an X server with a number that other tests hardly use at the same time: a server that searches for a free one
+/// waits for seconds if another one does so, too.
+fn try_server() -> Option<(String, Child)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = 1000 + (std::process::id() + NEXT.fetch_add(1, Ordering::Relaxed)) % 50_000;
+    let name = format!(":{number}");
+    // Without a reset when the last client leaves, which would drop the keyboard map.
+    let mut server = Command::new("Xvfb")
+        .args([&*name, "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp", "-noreset"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("this test needs Xvfb: `cargo xtask setup` installs it");
+    // It writes the number when it is ready, and nothing if the number is in use.
+    let mut ready = String::new();
+    let stdout = server.stdout.take().expect("its output");
+    BufReader::new(stdout).read_line(&mut ready).expect("the display's number");
+    if ready.trim() == number.to_string() {
+        return Some((name, server));
+    }
+    end(&mut server);
+    None
 }
 
 fn end(process: &mut Child) {

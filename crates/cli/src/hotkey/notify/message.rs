@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_told_from_signals() {
+    fn replies_are_distinguished_from_signals() {
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(b"l\x02\x01\x01");
         (head[4], head[12]) = (9, 61);

@@ -1,4 +1,4 @@
-//! Tells presses from repetitions: a key that is held down acts once.
+//! Distinguishes presses from repetitions: a key that is held down acts once.
 //!
 //! The X server repeats a held key as a release and a press with the same time. Some servers send presses alone. While a
 //! grabbed key is down, all keys are reported here; when it is released, no other key is any longer, so the releases of

@@ -147,7 +147,7 @@ impl Rig {
     }
 }
 
-/// Starts a client and waits until it has said hello.
+/// Starts a client and takes its hello.
 #[track_caller]
 fn connected(swb: &Swb, broker: &Broker, display: &Display, args: &[&str]) -> (Hotkeys, Peer) {
     let client = Hotkeys::start(display.command(swb.command(&[&["hotkey"], args].concat())));
