@@ -9,7 +9,7 @@ mod x11;
 use crate::support::broker::{Broker, Peer};
 use crate::support::display::{Display, Window};
 use rustix::process::Signal;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use swb_testkit::{LIMIT, QUIET, Swb, signal, wait_for};
@@ -17,33 +17,47 @@ use swb_wire::clippy::{Message, Response, SessionItem};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
+/// The lines that a program prints, read in the background.
+struct PrintedLines(Receiver<String>);
+
+impl PrintedLines {
+    fn of(output: impl Read + Send + 'static) -> Self {
+        let (sender, lines) = sync_channel(100);
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Self(lines)
+    }
+
+    #[track_caller]
+    fn next(&self) -> String {
+        self.0.recv_timeout(LIMIT).expect("a line")
+    }
+}
+
 /// A client that runs, and the lines it prints.
 struct Hotkeys {
     process: Child,
-    lines: Receiver<String>,
+    lines: PrintedLines,
 }
 
 impl Hotkeys {
     fn start(mut command: Command) -> Self {
         let mut process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it runs");
-        let stderr = process.stderr.take().expect("its messages");
-        let (sender, lines) = sync_channel(100);
-        std::thread::spawn(move || {
-            BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
+        let lines = PrintedLines::of(process.stderr.take().expect("its messages"));
         Self { process, lines }
     }
 
     /// The next line.
     #[track_caller]
     fn line(&self) -> String {
-        self.lines.recv_timeout(LIMIT).expect("a line")
+        self.lines.next()
     }
 
     /// Checks that it prints nothing.
     #[track_caller]
     fn quiet(&self) {
-        assert_eq!(self.lines.recv_timeout(QUIET).ok(), None);
+        assert_eq!(self.lines.0.recv_timeout(QUIET).ok(), None);
     }
 
     fn signal(&self, number: Signal) {
@@ -54,7 +68,7 @@ impl Hotkeys {
     #[track_caller]
     fn end(mut self) -> (Option<i32>, Vec<String>) {
         let code = wait_for("its end", || self.process.try_wait().expect("a child")).code();
-        (code, self.lines.iter().collect())
+        (code, self.lines.0.iter().collect())
     }
 
     /// Ends it with SIGTERM.

@@ -1,9 +1,8 @@
 //! Errors as desktop notifications.
 
-use super::{EXE, Hotkeys, Rig};
+use super::{EXE, Hotkeys, PrintedLines, Rig};
 use crate::support::broker::Broker;
 use crate::support::display::Display;
-use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use swb_testkit::Swb;
 
@@ -12,7 +11,7 @@ struct Bus {
     address: String,
     daemon: Child,
     monitor: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    lines: PrintedLines,
 }
 
 impl Bus {
@@ -20,32 +19,28 @@ impl Bus {
         let spawn = |command: &mut Command| {
             let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = command.spawn().expect("this test needs dbus-daemon and dbus-monitor");
-            let output = BufReader::new(child.stdout.take().expect("its output"));
-            (child, output)
+            let lines = PrintedLines::of(child.stdout.take().expect("its output"));
+            (child, lines)
         };
-        let (daemon, mut output) =
+        let (daemon, lines) =
             spawn(Command::new("dbus-daemon").args(["--session", "--nofork", "--print-address"]));
-        let mut address = String::new();
-        output.read_line(&mut address).expect("an address");
-        let address = address.trim().to_owned();
-        let (monitor, output) = spawn(
+        let address = lines.next();
+        let (monitor, lines) = spawn(
             Command::new("dbus-monitor")
                 .args(["--session", "interface='org.freedesktop.Notifications'"])
                 .env("DBUS_SESSION_BUS_ADDRESS", &address),
         );
-        let mut lines = output.lines();
+        let bus = Self { address, daemon, monitor, lines };
         // The bus names the monitor, and takes the name away when it becomes one.
-        lines
-            .find(|line| line.as_ref().is_ok_and(|line| line.contains("NameLost")))
-            .expect("a monitor")
-            .unwrap();
-        Self { address, daemon, monitor, lines }
+        bus.until("NameLost");
+        bus.until("string");
+        bus
     }
 
     /// Reads what the monitor reports up to a line with `text`.
-    fn until(&mut self, text: &str) {
-        let found = self.lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(text)));
-        found.expect("the text").unwrap();
+    #[track_caller]
+    fn until(&self, text: &str) {
+        while !self.lines.next().contains(text) {}
     }
 }
 
@@ -62,7 +57,7 @@ impl Drop for Bus {
 #[test]
 #[ignore = "needs Xvfb, openbox, xterm, xdotool and D-Bus: run by cargo xtask ci"]
 fn errors_are_notifications() {
-    let mut bus = Bus::start();
+    let bus = Bus::start();
     let (swb, display) = (Swb::new(EXE), Display::start());
     let broker = Broker::listen(&swb);
     let mut command = display.command(swb.command(&["hotkey"]));
