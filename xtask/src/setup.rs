@@ -5,9 +5,24 @@ use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Stdio;
 
-/// Programs whose screens the tests look at, with the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 5] =
-    [("bash", "bash"), ("vim", "vim"), ("less", "less"), ("htop", "htop"), ("tmux", "tmux")];
+/// Programs whose screens the tests look at, and a desktop for the tests of hotkeys, with the Debian packages they are
+/// in.
+const PROGRAMS: [(&str, &str); 14] = [
+    ("bash", "bash"),
+    ("vim", "vim"),
+    ("less", "less"),
+    ("htop", "htop"),
+    ("tmux", "tmux"),
+    ("Xvfb", "xvfb"),
+    ("openbox", "openbox"),
+    ("xterm", "xterm"),
+    ("xdotool", "xdotool"),
+    ("setxkbmap", "x11-xkb-utils"),
+    ("xmodmap", "x11-xserver-utils"),
+    ("xprop", "x11-utils"),
+    ("dbus-daemon", "dbus-daemon"),
+    ("dbus-monitor", "dbus-bin"),
+];
 
 /// Installs what is missing; quick when nothing is.
 pub(crate) fn setup() -> Result<()> {

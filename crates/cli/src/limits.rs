@@ -200,6 +200,39 @@ pub(crate) const CLIPPYCTL_REPLY: Duration = Duration::from_secs(30);
 /// Bytes read at once: most replies are shorter.
 pub(crate) const CLIPPYCTL_READ: usize = 64 * 1024;
 
+// ---- hotkeys ----
+
+/// How long a broker may take to reply to a hotkey's request; after that it counts as lost.
+pub(crate) const HOTKEY_REPLY: Duration = Duration::from_secs(10);
+/// Keys that wait for the broker: more than a person presses meanwhile.
+pub(crate) const HOTKEY_QUEUE: usize = 16;
+/// How long after a signal the keys must be released: a window system that hangs does not answer at all.
+pub(crate) const HOTKEY_STUCK: Duration = Duration::from_secs(5);
+/// How long an X server may take to confirm that the keys are released: it answers within a millisecond, or hangs.
+pub(crate) const HOTKEY_RELEASE: Duration = Duration::from_millis(500);
+/// Milliseconds before an X server repeats a held key, at the least; 660 are usual.
+pub(crate) const KEY_REPEAT: u32 = 50;
+/// Parents of a process that are followed: the table may change while it is read, so that they lead in circles.
+pub(crate) const PROCESS_DEPTH: usize = 1024;
+/// How long a tmux command may take: a few milliseconds, on a busy machine a second.
+pub(crate) const TMUX_COMMAND: Duration = Duration::from_secs(5);
+/// Bytes read from tmux at once, and the longest line: a word and the number of a pane.
+pub(crate) const TMUX_READ: usize = 4096;
+/// Notifications that wait for the bus: more than a person reads.
+pub(crate) const NOTIFICATIONS: usize = 16;
+/// Characters of a notification.
+pub(crate) const NOTIFICATION_TEXT: usize = 500;
+/// How long the bus may take for each step; it may have to start the notification service.
+pub(crate) const NOTIFICATION: Duration = Duration::from_secs(5);
+/// How long the end of the client waits for the last notification.
+pub(crate) const NOTIFICATIONS_END: Duration = Duration::from_secs(1);
+/// Bytes of a line with which the bus confirms who we are.
+pub(crate) const BUS_LINE: u64 = 512;
+/// Messages of the bus before the reply: one signal is usual.
+pub(crate) const BUS_MESSAGES: usize = 64;
+/// Bytes of a message of the bus: replies are below a hundred.
+pub(crate) const BUS_MESSAGE: usize = 64 * 1024;
+
 // ---- trust ----
 
 /// Bytes of a coop.toml that can be trusted; the daemon reads no longer one.

@@ -17,6 +17,7 @@ mod context;
 mod control_client;
 mod error;
 mod event_stream;
+mod hotkey;
 mod inherited_connection;
 mod limits;
 mod own_socket;

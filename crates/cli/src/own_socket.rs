@@ -5,9 +5,10 @@
 //! use a directory that another user could have prepared.
 
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::geteuid;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -16,6 +17,17 @@ use std::path::Path;
 pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     check_place(path)?;
     connect_to(path, our_uid())
+}
+
+/// Connects likewise, to a socket that never blocks; fails if the server does not accept connections at the moment.
+pub(crate) fn connect_at_once(path: &Path) -> io::Result<OwnedFd> {
+    check_place(path)?;
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &address)?;
+    check_server(&socket, path, our_uid())?;
+    Ok(socket)
 }
 
 /// Connects to a server of the user `uid`.

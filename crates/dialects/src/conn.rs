@@ -179,6 +179,12 @@ fn admitted(stream: &UnixStream, admit: impl Fn(u32, u32, u32) -> bool) -> bool 
     true
 }
 
+/// The process of a peer; `None` if it cannot be named here, because it is in another PID namespace.
+pub(crate) fn peer_pid(stream: &UnixStream) -> Option<u32> {
+    let pid = stream.peer_cred().ok()?.pid()?;
+    u32::try_from(pid).ok().filter(|pid| *pid > 0)
+}
+
 /// Reads the bytes that have arrived and passes them to `push`; `false` at the end of the stream.
 ///
 /// Nothing is lost if the future is dropped.

@@ -14,6 +14,8 @@ pub struct Caller {
     scope: Scope,
     /// Front to whose sessions the caller is limited; our own transports see all sessions.
     front: Option<&'static str>,
+    /// The client's process, if it is on this machine.
+    pid: Option<u32>,
 }
 
 impl Caller {
@@ -24,7 +26,7 @@ impl Caller {
 
     /// A caller with a role and a scope.
     pub fn new(role: Role, scope: Scope) -> Self {
-        Self { role, scope, front: None }
+        Self { role, scope, front: None, pid: None }
     }
 
     /// Limits the caller to the sessions that a front offers.
@@ -32,6 +34,18 @@ impl Caller {
     pub fn through(mut self, front: &'static str) -> Self {
         self.front = Some(front);
         self
+    }
+
+    /// Names the caller's process, for a client on this machine.
+    #[must_use]
+    pub fn in_process(mut self, pid: Option<u32>) -> Self {
+        self.pid = pid;
+        self
+    }
+
+    /// The caller's process, if it is on this machine.
+    pub fn pid(&self) -> Option<u32> {
+        self.pid
     }
 
     /// What the caller may do.

@@ -4,6 +4,7 @@ mod approvals;
 mod chat;
 mod detect;
 mod history;
+mod hotkey;
 mod recording;
 mod screen;
 mod trust;
@@ -15,6 +16,7 @@ pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub(crate) use chat::ChatArgs;
 pub(crate) use detect::DetectArgs;
 pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
+pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
 pub(crate) use trust::TrustArgs;
@@ -58,7 +60,8 @@ Exit codes:
   `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
   if signal N ended it, and with 0 if you detach.
 
-Every command except `status`, `shutdown`, `replay`, `detect`, `trust` and `hook` starts the daemon if none is running.
+Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook` and `hotkey` starts the daemon if none is
+running.
 
 Environment:
   HOME               required; default paths are below it
@@ -145,6 +148,8 @@ pub(crate) enum SwbCommand {
     Replay(ReplayArgs),
     /// Run a command on this terminal and report its turns to a broker
     Wrap(WrapArgs),
+    /// Capture and paste turns with keys that work in every window
+    Hotkey(HotkeyArgs),
     /// Get turns from a clippy broker and move them between sessions
     #[command(subcommand)]
     Clippyctl(crate::personalities::clippyctl::ClippyctlCommand),

@@ -95,6 +95,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Record(args)) => record::run(&context()?, args),
         Some(SwbCommand::Replay(args)) => replay::run(&args),
         Some(SwbCommand::Wrap(args)) => crate::wrap::run(args),
+        Some(SwbCommand::Hotkey(args)) => crate::hotkey::run(&args),
         Some(SwbCommand::Clippyctl(command)) => {
             Ok(report("clippyctl", crate::personalities::clippyctl::run(&command, cli.json)))
         }

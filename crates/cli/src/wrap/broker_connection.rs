@@ -6,7 +6,6 @@ use crate::limits;
 use crate::own_socket;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -56,7 +55,8 @@ impl BrokerConnection {
         if self.socket.is_some() {
             return self.give_up();
         }
-        match self.path.as_ref().and_then(open) {
+        // Even connecting can block for ever if a stuck broker does not accept.
+        match self.path.as_ref().and_then(|path| own_socket::connect_at_once(path).ok()) {
             Some(socket) => {
                 self.socket = Some(socket);
                 self.reader = frames();
@@ -143,15 +143,4 @@ impl BrokerConnection {
         self.registration.disconnected();
         self.due = Instant::now() + limits::BROKER_RETRY;
     }
-}
-
-/// Connects without blocking: even that can take for ever if a stuck broker does not accept.
-fn open(path: &PathBuf) -> Option<OwnedFd> {
-    let address = SocketAddrUnix::new(path).ok()?;
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
-    own_socket::check_place(path).ok()?;
-    connect(&socket, &address).ok()?;
-    own_socket::check_server(&socket, path, own_socket::our_uid()).ok()?;
-    Some(socket)
 }

@@ -33,8 +33,8 @@ fn succeeded(output: &Output) {
 #[test]
 fn sessions_are_listed() {
     let sessions = vec![
-        SessionItem { session: "s-1", pid: 4242, has_turn: true },
-        SessionItem { session: "long name \u{1b}[2J", pid: 7, has_turn: false },
+        SessionItem { session: "s-1", pid: 4242, has_turn: true, client_pids: Vec::new() },
+        SessionItem { session: "long name \u{1b}[2J", pid: 7, has_turn: false, client_pids: vec![8] },
     ];
     let answer = Response { sessions: Some(sessions), ..Response::ok(1) };
     let (request, output) = ask(&["list-sessions"], &answer);

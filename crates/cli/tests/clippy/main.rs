@@ -6,6 +6,7 @@
 mod support;
 
 mod clippyctl;
+mod hotkey;
 mod life;
 mod registry;
 mod wrap_broker;

@@ -133,6 +133,14 @@ impl Peer {
         self.say(&Message::Inject { content });
     }
 
+    /// Takes a request of a client; returns its id and what it says.
+    #[track_caller]
+    pub(crate) fn request(&mut self) -> (u32, String) {
+        let Said::Other(said) = self.hear() else { panic!("no request of a client") };
+        let (id, request) = said.split_once(' ').expect("an id and a request");
+        (id.parse().expect("an id"), request.to_owned())
+    }
+
     /// Takes the greeting.
     #[track_caller]
     pub(crate) fn greet(&mut self, role: &str) {

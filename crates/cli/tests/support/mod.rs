@@ -6,6 +6,7 @@ pub(crate) mod agents;
 pub(crate) mod broker;
 pub(crate) mod chat_server;
 pub(crate) mod child;
+pub(crate) mod display;
 pub(crate) mod hung_mount;
 pub(crate) mod models;
 pub(crate) mod needs;

@@ -173,7 +173,12 @@ fn frame(id: u32, done: Done) -> Frame {
 }
 
 fn session_item(listed: &RelaySession) -> SessionItem<'_> {
-    SessionItem { session: &listed.id, pid: listed.pid, has_turn: listed.has_turn }
+    SessionItem {
+        session: &listed.id,
+        pid: listed.pid,
+        has_turn: listed.has_turn,
+        client_pids: listed.client_pids.clone(),
+    }
 }
 
 fn turn_item<'a>(turn: &TurnInfo, name: &'a str) -> TurnItem<'a> {

@@ -165,7 +165,10 @@ impl Connection {
         if self.protocol.roles {
             match parse_caller(frame) {
                 Ok(None) => {}
-                Ok(Some((role, scope))) => self.protocol.caller = Caller::new(role, resolved(scope).await),
+                Ok(Some((role, scope))) => {
+                    let pid = self.protocol.caller.pid();
+                    self.protocol.caller = Caller::new(role, resolved(scope).await).in_process(pid);
+                }
                 Err(bad) => {
                     self.send(&ErrorReply::from(bad)).await;
                     return false;

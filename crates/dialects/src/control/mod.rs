@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_operations::{Caller, HostAction, Operations};
 use swb_wire::control::{BadMessage, Operation, parse_operation};
+use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
 /// What the daemon does on behalf of a client of the control socket.
@@ -73,9 +74,10 @@ impl Control {
         let control = self.clone();
         let most = conn::most_connections();
         let lasting = Arc::new(Semaphore::new(most - limits::COMMAND_PLACES.min(most / 2)));
-        let serve = move |stream, room| {
+        let serve = move |stream: UnixStream, room| {
             let place = ConnectionPlace { room, lasting: Arc::clone(&lasting), most };
-            Connection::new(control.clone(), protocol.clone(), stream, place).run()
+            let caller = protocol.caller.clone().in_process(conn::peer_pid(&stream));
+            Connection::new(control.clone(), Protocol { caller, ..protocol.clone() }, stream, place).run()
         };
         let refusal = move || connection::refusal(&connection::all_taken(most));
         let allowed = ConnectionLimits { most, grace: Duration::ZERO, refusal: Box::new(refusal) };

@@ -1,7 +1,7 @@
 //! One keepty connection: Hello, then frames both ways until either side closes it.
 
 use super::roles::{ConnectionId, Roles};
-use crate::conn::{Fronts, deliver, read_some};
+use crate::conn::{Fronts, deliver, peer_pid, read_some};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
@@ -68,7 +68,7 @@ impl Connection {
         let Ok(Some((role, cols, rows))) = hello else {
             return;
         };
-        self.presence()._client = Some(self.session.join(super::LABEL));
+        self.presence()._client = Some(self.session.join(super::LABEL, peer_pid(&self.stream)));
         self.serve(role, cols, rows, decoder).await;
     }
 

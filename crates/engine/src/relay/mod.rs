@@ -74,6 +74,8 @@ pub struct RelaySession {
     pub has_turn: bool,
     /// Its prompt pattern, if a wrapper runs it.
     pub pattern: Option<String>,
+    /// Processes of the attached clients on this machine.
+    pub client_pids: Vec<u32>,
 }
 
 /// The turn that was put into the buffer.
@@ -229,6 +231,7 @@ impl Relay {
             pid: session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid.unsigned_abs()),
             has_turn: state.ring(TurnOwner::Session(session.uid())).is_some_and(|ring| ring.len() > 0),
             pattern: None,
+            client_pids: session.client_pids(),
         });
         let wrappers = self.shared.registry.wrappers().into_iter();
         let enrolled = wrappers.filter_map(|(id, wrapper)| Some((id, state.enrolled.get(&wrapper)?)));
@@ -237,6 +240,7 @@ impl Relay {
             pid: entry.pid,
             has_turn: entry.ring.len() > 0,
             pattern: Some(entry.pattern.clone()),
+            client_pids: Vec::new(),
         });
         native.chain(enrolled).collect()
     }

@@ -43,7 +43,13 @@ fn a_name_has_one_session_at_a_time() {
     let (first, _) = enroll(&relay, "s");
     add(&relay, "s", b"x");
     assert_eq!(relay.enroll("s", 1, "", Arc::new(Inbox::default())).unwrap_err(), RelayError::Taken);
-    let listed = RelaySession { id: "s".into(), pid: 42, has_turn: true, pattern: Some("generic".into()) };
+    let listed = RelaySession {
+        id: "s".into(),
+        pid: 42,
+        has_turn: true,
+        pattern: Some("generic".into()),
+        client_pids: Vec::new(),
+    };
     assert_eq!(relay.sessions(), [listed]);
     assert!(relay.withdraw("s") && !relay.withdraw("s"));
     let (second, _) = enroll(&relay, "s");

@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::keeper::KEY_ENDPOINT;
 use crate::pty::Pty;
 use crate::spec::{SessionSpec, ShellSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -55,7 +55,7 @@ struct SessionShared {
     created: u64,
     commands: mpsc::Sender<SessionCommand>,
     view: watch::Receiver<SessionView>,
-    clients: Mutex<BTreeMap<&'static str, usize>>,
+    clients: Mutex<Vec<AttachedClient>>,
     /// Locks the agent while a caller types and submits, and while it prompts and waits for the turn.
     typing: tokio::sync::Mutex<()>,
     asking: tokio::sync::Mutex<()>,
@@ -221,19 +221,25 @@ impl Session {
         found.cloned().ok_or_else(|| Error::NoPty { session: self.name().clone(), pty: id })
     }
 
-    /// Counts a client of the front `label` until the guard is dropped.
-    pub fn join(&self, label: &'static str) -> ClientGuard {
-        *self.clients_table().entry(label).or_default() += 1;
-        ClientGuard { session: self.clone(), label }
+    /// Counts a client of the front `label`, in the process `pid` if it is a local one, until the guard is dropped.
+    pub fn join(&self, label: &'static str, pid: Option<u32>) -> ClientGuard {
+        let client = AttachedClient { label, pid };
+        self.clients_table().push(client);
+        ClientGuard { session: self.clone(), client }
     }
 
     /// Number of attached clients, of one front or of all.
     pub fn clients(&self, label: Option<&str>) -> usize {
-        let clients = self.clients_table();
-        clients.iter().filter(|(front, _)| label.is_none_or(|label| label == **front)).map(|(_, n)| n).sum()
+        self.clients_table().iter().filter(|client| label.is_none_or(|label| label == client.label)).count()
     }
 
-    fn clients_table(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, usize>> {
+    /// Process ids of the attached clients on this machine, each once.
+    pub fn client_pids(&self) -> Vec<u32> {
+        let pids: BTreeSet<u32> = self.clients_table().iter().filter_map(|client| client.pid).collect();
+        pids.into_iter().collect()
+    }
+
+    fn clients_table(&self) -> std::sync::MutexGuard<'_, Vec<AttachedClient>> {
         self.shared.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -345,17 +351,45 @@ impl Session {
     }
 }
 
+/// A client that shows a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AttachedClient {
+    /// The front it is connected to.
+    label: &'static str,
+    /// Its process, if it is on this machine.
+    pid: Option<u32>,
+}
+
 /// Counts one client of a session as long as it lives.
 #[derive(Debug)]
 pub struct ClientGuard {
     session: Session,
-    label: &'static str,
+    client: AttachedClient,
 }
 
 impl Drop for ClientGuard {
     fn drop(&mut self) {
-        if let Some(count) = self.session.clients_table().get_mut(self.label) {
-            *count = count.saturating_sub(1);
+        let mut clients = self.session.clients_table();
+        if let Some(at) = clients.iter().position(|client| *client == self.client) {
+            clients.swap_remove(at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_count_with_their_processes_until_they_leave() {
+        let session = Session::detached(SessionName::new("a").unwrap(), "/", false);
+        let [first, again, remote] = [("local", Some(7)), ("local", Some(7)), ("web", None)]
+            .map(|(label, pid)| session.join(label, pid));
+        assert_eq!((session.clients(None), session.clients(Some("local"))), (3, 2));
+        assert_eq!(session.client_pids(), [7]);
+        drop(first);
+        assert_eq!((session.clients(None), session.client_pids()), (2, vec![7]));
+        drop((again, remote));
+        assert_eq!((session.clients(None), session.client_pids()), (0, vec![]));
     }
 }

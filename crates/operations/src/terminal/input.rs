@@ -34,7 +34,7 @@ impl TerminalInput {
     ) -> Self {
         // The protocols of clients other than our own promise that each byte is delivered (CO-56).
         let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
-        let counted = Mutex::new(Some(session.join(caller.counted_as())));
+        let counted = Mutex::new(Some(session.join(caller.counted_as(), caller.pid())));
         let numbered = options.input.filter(|_| !options.watch).and_then(|stream| pty.input_stream(stream));
         Self { session, pty, watch: options.watch, numbered, seat, client, counted }
     }

@@ -1,7 +1,7 @@
 //! Frames to messages.
 
 use super::message::{Message, PeerRole, Reason, Request, Response, SessionItem, Sink, TurnItem};
-use super::pack::{Bad, Fields, Value};
+use super::pack::{Bad, Fields, Value, uints};
 
 /// The frame contains no message of this protocol: the connection has to be closed (CB-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -156,6 +156,8 @@ fn session_item<'a>(fields: &Fields<'a>) -> Option<SessionItem<'a>> {
         session: fields.get("session").str()?,
         pid: fields.get("pid").u32()?,
         has_turn: fields.get("has_turn").bool()?,
+        // Our addition must not make a message of other brokers invalid.
+        client_pids: uints(fields.get("client_pids")),
     })
 }
 

@@ -203,6 +203,9 @@ fn write_session(item: &SessionItem<'_>, map: &mut MapWriter<'_>) {
     map.str("session", item.session);
     map.uint("pid", item.pid);
     map.bool("has_turn", item.has_turn);
+    if !item.client_pids.is_empty() {
+        map.uints("client_pids", &item.client_pids);
+    }
 }
 
 fn write_turn(item: &TurnItem<'_>, map: &mut MapWriter<'_>) {

@@ -234,7 +234,7 @@ impl<'a> Response<'a> {
 }
 
 /// A session in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionItem<'a> {
     /// Its id.
     pub session: &'a str,
@@ -242,6 +242,9 @@ pub struct SessionItem<'a> {
     pub pid: u32,
     /// Whether it has a turn.
     pub has_turn: bool,
+    /// Processes on the broker's machine that show it, such as `swb attach`. Our addition: left out if there are
+    /// none.
+    pub client_pids: Vec<u32>,
 }
 
 /// A turn in a list.

@@ -8,7 +8,7 @@ use rmp::decode::{RmpRead, read_marker};
 use rmp::encode;
 
 /// Every key that the protocol defines.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 23] = [
     "type",
     "id",
     "version",
@@ -29,6 +29,7 @@ const KEYS: [&str; 22] = [
     "byte_length",
     "truncated",
     "has_turn",
+    "client_pids",
     "sessions",
     "turns",
 ];
@@ -80,6 +81,12 @@ impl<'a> Value<'a> {
     pub(super) fn u64(self) -> Option<u64> {
         if let Self::Unsigned(value) = self { Some(value) } else { None }
     }
+}
+
+/// Reads an array of integers; those that are none are left out.
+pub(super) fn uints(value: Value<'_>) -> Vec<u32> {
+    let Value::Array { count, mut items } = value else { return Vec::new() };
+    (0..count).map_while(|_| read_value(&mut items).ok()).filter_map(Value::u32).collect()
 }
 
 /// The known fields of one map.
@@ -261,6 +268,15 @@ impl<'a> MapWriter<'a> {
     pub(super) fn uint(&mut self, key: &str, value: impl Into<u64>) {
         self.key(key);
         sure(encode::write_uint(self.out, value.into()));
+    }
+
+    /// Appends an array of integers.
+    pub(super) fn uints(&mut self, key: &str, values: &[u32]) {
+        self.key(key);
+        sure(encode::write_array_len(self.out, saturated(values.len())));
+        for value in values {
+            sure(encode::write_uint(self.out, u64::from(*value)));
+        }
     }
 
     /// Appends an array of maps.

@@ -71,7 +71,12 @@ fn requests(words: &Words) -> Vec<Request<'_>> {
 
 fn messages(words: &Words) -> Vec<Message<'_>> {
     let Words { session, other, content, flags, numbers, limit, time } = words;
-    let item = SessionItem { session, pid: numbers.0, has_turn: flags.0 };
+    let item = SessionItem {
+        session,
+        pid: numbers.0,
+        has_turn: flags.0,
+        client_pids: limit.iter().copied().collect(),
+    };
     let turn = TurnItem {
         turn_id: other,
         timestamp: numbers.2,

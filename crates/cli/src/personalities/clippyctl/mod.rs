@@ -4,7 +4,7 @@
 
 mod broker_client;
 
-use crate::args;
+use crate::args::{self, HotkeyArgs};
 use crate::commands::report;
 use crate::console::{print_bytes, print_coloured, print_json, print_text, say_json, say_text};
 use crate::error::{Failure, Outcome};
@@ -77,6 +77,8 @@ pub(crate) enum ClippyctlCommand {
         #[arg(long, required_if_eq("sink", "file"))]
         path: Option<PathBuf>,
     },
+    /// Capture and paste turns with keys that work in every window; the same as `swb hotkey`
+    Hotkey(HotkeyArgs),
 }
 
 /// A destination of the relay buffer.
@@ -144,6 +146,7 @@ pub(crate) fn run(command: &ClippyctlCommand, json: bool) -> Outcome {
         ClippyctlCommand::Deliver { sink, session, path } => {
             deliver(*sink, session.as_deref(), path.as_ref())
         }
+        ClippyctlCommand::Hotkey(args) => return crate::hotkey::run(args),
     }?;
     Ok(0)
 }
@@ -268,6 +271,7 @@ mod tests {
             &["deliver", "inject", "--session", "s"],
             &["deliver", "file", "--path", "/p"],
             &["deliver", "clipboard"],
+            &["hotkey", "--capture-key", "Super+C", "--paste-key", "Super+V", "--clipboard-key", "Super+X"],
         ] {
             assert!(ClippyctlCli::try_parse_from([&["clippyctl"], args].concat()).is_ok(), "{args:?}");
         }
