@@ -25,6 +25,14 @@ QUIET = 1.0
 IGNORED = re.compile(rb"\x1b[P_^X][^\x1b]*\x1b\\|\x1b\[[<>=][0-9;:]*[a-zA-Z]|\x1b\[[0-9;?]*\$[a-z]|\x1b\[[0-9;]* q|\x1b\[\d+:[0-9:;]*m|\x1b\[\?[0-9;]*m")
 
 
+class Screen(pyte.HistoryScreen):
+    """pyte takes private sequences that end like colours for colours."""
+
+    def select_graphic_rendition(self, *attrs, private=False):
+        if not private:
+            super().select_graphic_rendition(*attrs)
+
+
 class Session:
     """A program in a PTY, with its screen and everything that was recorded."""
 
@@ -32,7 +40,7 @@ class Session:
         self.argv, self.cols, self.rows = argv, cols, rows
         self.started = time.monotonic()
         self.events, self.offset, self.last = [], 0, 0.0
-        self.screen = pyte.HistoryScreen(cols, rows, history=10000)
+        self.screen = Screen(cols, rows, history=10000)
         self.stream, self.held = pyte.ByteStream(self.screen), b""
         self.modes = {}
         self.resizes = []

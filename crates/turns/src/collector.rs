@@ -27,6 +27,13 @@ pub(crate) struct Collector {
     pub(crate) truncated: bool,
 }
 
+/// How a view has moved, in rows.
+#[derive(Debug, Clone, Copy)]
+enum Movement {
+    Forward(usize),
+    Back(usize),
+}
+
 impl Collector {
     /// Takes the rows that are shown now, on a screen of this width.
     pub(crate) fn see(&mut self, rows: &[String], columns: u16) {
@@ -43,9 +50,14 @@ impl Collector {
         if rewrapped && self.rewrap(rows, 0..rows.len()) {
             // Placed.
         } else if let Some(moved) = self.moved(rows, pinned, room) {
-            self.top += moved;
-            let stays = self.stays(rows, pinned, moved);
-            self.replace(self.top + stays, &rows[stays..]);
+            match moved {
+                Movement::Forward(by) => {
+                    self.top += by;
+                    let stays = self.stays(rows, pinned, by);
+                    self.replace(self.top + stays, &rows[stays..]);
+                }
+                Movement::Back(by) => self.move_back(rows, pinned, by),
+            }
         } else if let Some(at) = self.known_place(rows) {
             // The user scrolls back: the lines that follow still exist.
             self.top = at;
@@ -64,14 +76,14 @@ impl Collector {
         }
     }
 
-    /// By how many rows the view has moved forward since the last picture, if both have lines in common.
-    fn moved(&self, rows: &[String], pinned: usize, room: usize) -> Option<usize> {
+    /// How the view has moved since the last picture, if both have lines in common.
+    fn moved(&self, rows: &[String], pinned: usize, room: usize) -> Option<Movement> {
         let old = &self.shown;
         if pinned == rows.len() || pinned == old.len() {
-            return Some(0);
+            return Some(Movement::Forward(0));
         }
-        let score = |moved: usize| {
-            let pairs = rows.iter().zip(old.iter().skip(moved)).skip(pinned);
+        let score = |new: &[String], old: &[String]| {
+            let pairs = new.iter().zip(old);
             let pairs = pairs.filter(|(new, old)| !new.trim().is_empty() || !old.trim().is_empty());
             let (mut all, mut fit, mut grown) = (0, 0, 0);
             for (new, old) in pairs {
@@ -81,19 +93,39 @@ impl Collector {
             }
             (fit, grown, all)
         };
-        let best = (0..old.len()).map(|moved| (moved, score(moved)));
-        // Of equals the smallest movement; a row that grew is only a hint.
-        let (moved, (fit, grown, all)) =
-            best.max_by_key(|(moved, (fit, grown, _))| (2 * fit + grown, std::cmp::Reverse(*moved)))?;
+        let forward = (0..old.len() - pinned)
+            .map(|by| (Movement::Forward(by), score(&rows[pinned..], &old[pinned + by..])));
+        let back = (1..rows.len() - pinned)
+            .map(|by| (Movement::Back(by), score(&rows[pinned + by..], &old[pinned..])));
+        // Of equals the first, which is the smallest movement; a row that grew is only a hint.
+        let best = forward.chain(back).rev().max_by_key(|(_, (fit, grown, _))| 2 * fit + grown);
+        let (moved, (fit, grown, all)) = best?;
         let fits = fit + grown > 0 && 2 * (fit + grown) >= all;
         // Where most rows stay, the others were changed in place, unless several have moved.
         let texts = |rows: &[String]| rows.iter().filter(|row| !row.trim().is_empty()).count();
         let stay = texts(&rows[..pinned]);
         let in_place = (stay > 0 && room > 1) || 2 * stay >= texts(rows).max(texts(old));
         match (fits, in_place) {
-            (true, true) if fit < limits::WITNESS_ROWS => Some(0),
+            (true, true) if fit < limits::WITNESS_ROWS => Some(Movement::Forward(0)),
             (true, _) => Some(moved),
-            (false, in_place) => in_place.then_some(0),
+            (false, in_place) => in_place.then_some(Movement::Forward(0)),
+        }
+    }
+
+    /// Takes rows of which some above those that were shown last appear again, or for the first time after a jump.
+    fn move_back(&mut self, rows: &[String], pinned: usize, by: usize) {
+        let first = self.top + pinned;
+        let known =
+            first.checked_sub(by).is_some_and(|at| self.lines[at..].starts_with(&rows[pinned..pinned + by]));
+        if known {
+            self.top -= by;
+        } else {
+            self.lines.splice(first..first, rows[pinned..pinned + by].iter().cloned());
+        }
+        let shown = self.top + pinned..self.top + rows.len();
+        // What follows is out of sight for a moment.
+        if self.lines.get(shown.clone()).is_none_or(|lines| lines != &rows[pinned..]) {
+            self.replace(shown.start, &rows[pinned..]);
         }
     }
 
@@ -243,6 +275,22 @@ mod tests {
             collector.see(&[&["question".to_owned()], &whole[step + 1..step + 10]].concat(), 80);
         }
         assert_eq!(collector.lines(), &whole[..22]);
+    }
+
+    #[test]
+    fn a_view_that_moves_back_after_a_jump_shows_further_lines() {
+        let all = numbered(60);
+        let mut collector = Collector::default();
+        collector.see(&all[..8], 80);
+        collector.see(&all[32..40], 80);
+        collector.see(&all[30..40], 80);
+        let expected: Vec<String> =
+            all[..8].iter().chain([&GAP.to_owned()]).chain(&all[30..40]).cloned().collect();
+        assert_eq!(collector.lines(), expected);
+        // The user scrolls back and forth again.
+        collector.see(&all[31..37], 80);
+        collector.see(&all[36..44], 80);
+        assert_eq!(collector.lines()[9..], all[30..44]);
     }
 
     #[test]

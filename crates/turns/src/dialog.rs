@@ -176,7 +176,8 @@ fn listed(option: &Regex, rows: &[String], at: usize) -> Vec<Found> {
     let near = |wanted: u32, from: usize, up: bool| {
         let rows_between = (1..=limits::OPTION_ROWS).map_while(|n| {
             let y = if up { from.checked_sub(n)? } else { from + n };
-            rows.get(y).filter(|row| !plain(row).is_empty()).map(|_| y)
+            // A blank row may separate the options; what is far above them may be anything.
+            rows.get(y).filter(|row| !up || !plain(row).is_empty()).map(|_| y)
         });
         rows_between.filter_map(number).find(|(number, _)| *number == wanted)
     };

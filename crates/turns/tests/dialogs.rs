@@ -5,9 +5,11 @@
 mod common;
 
 use common::{Case, cases};
+use std::path::Path;
+use std::time::Duration;
 use swb_turns::Meaning::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-use swb_turns::recording::Step;
-use swb_turns::{Detector, DetectorEvent, Dialog, Meaning, Profiles, box_holds, dialog};
+use swb_turns::recording::{Recording, Step};
+use swb_turns::{Detector, DetectorEvent, Dialog, Meaning, Profiles, ProgramState, Time, box_holds, dialog};
 use swb_types::Size;
 use swb_vt::{Options, Screen};
 
@@ -294,5 +296,59 @@ fn no_screen_causes_a_panic() {
             let keys = found.iter().flat_map(|found| &found.options).all(|option| !option.keys.is_empty());
             assert!(keys, "round {round}: {found:?}");
         }
+    }
+}
+
+/// What a program asks when it starts, before any turn.
+fn asked_at_start(name: &str) -> (ProgramState, Option<Dialog>) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/start").join(name).join("stream.jsonl");
+    let recording = Recording::parse(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let program = name.split('-').next().unwrap();
+    let profile = Profiles::built_in().unwrap().named(program).unwrap();
+    let size = Size::new(100, 30).unwrap();
+    let mut screen = Screen::new(size, Options::default());
+    let mut detector = Detector::new(profile.clone(), size);
+    let mut last = Time::default();
+    for (now, step) in &recording.steps {
+        match step {
+            Step::Output(bytes) => detector.output(&mut screen, bytes, detector.offset(), *now),
+            Step::Input(bytes) => detector.input(&screen, bytes, *now),
+            Step::Resize(_) => {}
+        }
+        last = *now;
+    }
+    detector.tick(&screen, last + Duration::from_secs(2));
+    (detector.status().state, dialog(&profile, &screen, true))
+}
+
+#[test]
+fn a_dialog_at_the_start_is_asked_with_its_options() {
+    for (name, question, labels) in [
+        ("claude-trust", "Is this a project you created", &["No, exit", "Yes, I trust this folder"][..]),
+        ("codex-trust", "Trust this folder?", &["Trust and continue", "Quit"]),
+        (
+            "codex-login",
+            "Choose how you want to use Codex.",
+            &[
+                "Sign in with ChatGPT",
+                "Sign in with Device Code",
+                "Use an OpenAI API key",
+                "Use Amazon Bedrock",
+            ],
+        ),
+        (
+            "gemini-trust",
+            "Do you trust the files in this folder?",
+            &["Trust folder (project)", "Trust parent folder", "Don't trust"],
+        ),
+    ] {
+        let (state, dialog) = asked_at_start(name);
+        assert_eq!(state, ProgramState::Asking, "{name}");
+        let dialog = dialog.unwrap();
+        assert!(dialog.question.contains(question), "{name}: {dialog:#?}");
+        let found: Vec<&str> = dialog.options.iter().map(|option| option.label.as_str()).collect();
+        assert_eq!(found.len(), labels.len(), "{name}: {found:?}");
+        assert!(found.iter().zip(labels).all(|(found, label)| found.starts_with(label)), "{name}: {found:?}");
+        assert!(dialog.options.iter().all(|option| !option.keys.is_empty()), "{name}: {dialog:#?}");
     }
 }
