@@ -83,7 +83,7 @@ impl TmuxKeys {
         // If we are gone without having restored the key, it does nothing: the shell creates no file, and does not wait
         // for a reader, because it opens the FIFO for reading as well.
         let fifo = self.fifo_path.display();
-        let line = format!("[ -p {fifo} ] && echo {} '#{{pane_id}}' 1<>{fifo}", action.name());
+        let line = format!("[ ! -p {fifo} ] || echo {} '#{{pane_id}}' 1<>{fifo}", action.name());
         tmux(&["bind-key", "-T", "root", name, "run-shell", "-b", &line], b"")?;
         let ours = binding_of(name).unwrap_or_default();
         self.bound.push(BoundKey { action, name: name.to_owned(), earlier, ours });
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn bindings_of_a_killed_client_are_not_restored() {
         let ours =
-            |pid: u32| format!("bind-key -T root M-C run-shell -b \"[ -p /r/clippy/hotkey-{pid} ] && x\"");
+            |pid: u32| format!("bind-key -T root M-C run-shell -b \"[ ! -p /r/clippy/hotkey-{pid} ] || x\"");
         let parent = |pid: u32| (pid == 7).then_some(1);
         assert!(is_left_over(ours(8).as_bytes(), parent));
         assert!(!is_left_over(ours(7).as_bytes(), parent), "another client that runs");
