@@ -43,7 +43,7 @@ impl Detector {
             // Bracketed paste is turned on right before the prompt is drawn, or right after it.
             Some(from) if self.is_text_after(turn, from) => from.saturating_sub(PASTE_MODE),
             Some(from) if !ended => from.saturating_sub(PASTE_MODE).min(line),
-            _ if ended => self.prompt_start(),
+            _ if ended => self.prompt_start(turn),
             _ => line,
         };
         let content = turn.capture.content(end);
@@ -59,11 +59,17 @@ impl Detector {
     }
 
     /// Where the prompt begins: after output that does not end its line, or at the start of the line.
-    fn prompt_start(&self) -> Offset {
+    fn prompt_start(&self, turn: &Open) -> Offset {
         let (tail, raw) = (&self.live.tail, self.live.tail.bytes());
-        let marked =
-            self.profile.prompt.unfinished.as_ref().and_then(|mark| mark.find(raw)).map(|mark| mark.start());
-        let start = marked.or_else(|| known_start(raw, self.live.prompt.as_deref()?));
+        if let Some(mark) = &self.profile.prompt.unfinished {
+            // The prompt may have several lines.
+            let end =
+                turn.capture.between(self.live.offset.saturating_sub(limits::MARK_BYTES), self.live.offset);
+            if let Some(found) = mark.find_iter(&end.bytes).last() {
+                return end.start + found.start() as u64;
+            }
+        }
+        let start = self.live.prompt.as_deref().and_then(|prompt| known_start(raw, prompt));
         match start.filter(|start| has_text(&raw[..*start])) {
             Some(start) => tail.offset_of(start),
             None => tail.start(),
