@@ -36,15 +36,14 @@ impl Detector {
         {
             return turn.capture.between(from, to);
         }
-        let line = self.live.tail.start();
         let pasting =
             Some(reports.pasting_from).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
         let end = match pasting {
             // Bracketed paste is turned on right before the prompt is drawn, or right after it.
             Some(from) if self.is_text_after(turn, from) => from.saturating_sub(PASTE_MODE),
-            Some(from) if !ended => from.saturating_sub(PASTE_MODE).min(line),
-            _ if ended => self.prompt_start(turn),
-            _ => line,
+            Some(_) => self.prompt_start(turn),
+            None if ended => self.prompt_start(turn),
+            None => self.live.tail.start(),
         };
         let content = turn.capture.content(end);
         match turn.edited_to.filter(|from| *from <= end) {
