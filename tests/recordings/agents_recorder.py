@@ -44,7 +44,14 @@ class Opencode(known.Agent):
         return {}
 
 
-AGENTS = {agent.name: agent for agent in known.ALL + (Opencode(),)}
+class CodexInline(known.Codex):
+    """codex without the alternate screen."""
+
+    folder = "codex-inline"
+    arguments = ("--no-alt-screen",)
+
+
+AGENTS = {getattr(agent, "folder", agent.name): agent for agent in known.ALL + (Opencode(), CodexInline())}
 # The screen shows that it works.
 BUSY = {"claude": r"^[·✢✳✶✻✽∗*] \S+…|^  \S.*esc to interrupt(?=[^\n]*\n*\Z)", "codex": r"^[•◦] \S.*esc to interrupt\)",
         "gemini": r"^ [\u2800-\u28ff] .*esc to cancel", "opencode": r"^ +[⬝■]+ +esc (?:again to )?interrupt",
@@ -62,7 +69,8 @@ def numbered(tag, count, words=6):
 
 
 def paragraphs(tag, count):
-    return "\n\n".join("ZQ%s%03d is paragraph %d. %s" % (tag, n, n, "Some words that fill the line and more. " * 3)
+    """Paragraphs of three rows; repeated words would be taken for a loop."""
+    return "\n\n".join("ZQ%s%03d is paragraph %d. %s" % (tag, n, n, " ".join("word%d" % (n * k) for k in range(1, 25)))
                        for n in range(1, count + 1))
 
 
@@ -122,7 +130,7 @@ def record(agent, version, scenario, plan, out, path):
     stub = Stub({"rules": rules, "default": {"text": "ok"}}, on_event=replies.append).start()
     env = agent.configure(HOME, PROJECT, "http://127.0.0.1:%d" % stub.port)
     cols, rows = plan["size"]
-    session = Session([agent.command, *agent.arguments, *(CODEX_ALONE if agent.name == "codex" else ())], cols, rows,
+    session = Session([agent.command, *agent.arguments, *(CODEX_ALONE if agent.name == "codex" and not version.startswith("0.80") else ())], cols, rows,
                       dict(env, PATH=path + ":/usr/local/bin:/usr/bin:/bin", **plan.get("env", {})))
     epoch = time.time() - session.now()
     idle = lambda: (re.search(PROMPT[agent.name], session.display(), re.M)
@@ -184,7 +192,7 @@ def record(agent, version, scenario, plan, out, path):
                 "interrupted": False, "dialogs": dialogs, "answer": turn.get("say", "") + turn["answer"], "answer_sent": turn["answer"],
                 "markers": words, "markers_on_screen": shown, "alt_screen": bool(session.modes.get(1049))})
             session.watch = []
-        folder = os.path.join(out, agent.name + "-live", scenario)
+        folder = os.path.join(out, scenario)
         write(folder, session, agent.name, version, [agent.command], scenario, ready0, expected, plan["size"])
         size = os.path.getsize(os.path.join(folder, "stream.jsonl"))
         print(agent.name, scenario, [(len(t["markers_on_screen"]), len(t["markers"])) for t in expected], size, flush=True)
@@ -196,15 +204,15 @@ def record(agent, version, scenario, plan, out, path):
 
 def main():
     out, path, only = sys.argv[1], sys.argv[2], sys.argv[3:]
-    for agent in AGENTS.values():
+    for folder, agent in AGENTS.items():
         for scenario, plan in dict(SCENARIOS, **(TOOL if agent.name in ASKS else {})).items():
-            if only and agent.name not in only and agent.name + "/" + scenario not in only:
+            if only and folder not in only and folder + "/" + scenario not in only:
                 continue
             done = subprocess.run([agent.command, "--version"], env=dict(os.environ, PATH=path + ":" + os.environ["PATH"]),
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             version = (re.search(r"\d+\.\d+\.\d+", done.stdout) or [""])[0]
             try:
-                record(agent, version, scenario, plan, out, path)
+                record(agent, version, scenario, plan, os.path.join(out, folder + "-live"), path)
             except SystemExit as error:
                 print("FAILED", agent.name, scenario, str(error)[-1500:], flush=True)
 

@@ -140,6 +140,7 @@ impl Detector {
                 screen.feed(&bytes[fed..read]);
                 fed = read;
                 self.live.dirty = true;
+                self.redrawn(now);
                 self.frame(screen, now);
             }
         }
@@ -184,7 +185,11 @@ impl Detector {
         self.live.dirty = true;
         self.live.last_output = now;
         self.live.stage = 0;
-        // What was drawn for the former size may still be on its way.
+        self.redrawn(now);
+    }
+
+    /// Output came after a resize; what was drawn for the former size may still be on its way.
+    fn redrawn(&mut self, now: Time) {
         self.live.resized_at = self.live.resized_at.filter(|at| now.since(*at) < limits::REDRAWN);
     }
 

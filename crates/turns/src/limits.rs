@@ -24,6 +24,9 @@ pub const RESIZES: usize = 64;
 pub(crate) const LATER_LINES: usize = 1024;
 /// Bytes at the end of a line that are searched for the prompt: with all its colours it has some hundred.
 pub(crate) const PROMPT_BYTES: usize = 2048;
+/// Bytes at the end of the output in which a mark before the prompt is searched: it has a row of blanks, and prompts
+/// have several lines.
+pub(crate) const MARK_BYTES: u64 = 8 * 1024;
 /// Dialogs of one turn that are remembered.
 pub const DIALOGS: usize = 256;
 /// Bytes of a profile file, far more than any has.

@@ -65,7 +65,11 @@ impl Detector {
             }
             Some(b'B') => ProgramState::Ready,
             Some(b'C') => {
-                self.live.reports.output_from = Some(offset);
+                // Of several commands that were submitted at once, the first one's output begins the answer.
+                let submit = self.live.turn.as_ref().map(|turn| turn.submit);
+                let first =
+                    self.live.reports.output_from.filter(|from| submit.is_some_and(|submit| *from >= submit));
+                self.live.reports.output_from = Some(first.unwrap_or(offset));
                 self.live.reports.output_to = None;
                 ProgramState::Working
             }

@@ -36,15 +36,14 @@ impl Detector {
         {
             return turn.capture.between(from, to);
         }
-        let line = self.live.tail.start();
         let pasting =
             Some(reports.pasting_from).filter(|from| reports.pasting == Some(true) && *from > turn.submit);
         let end = match pasting {
             // Bracketed paste is turned on right before the prompt is drawn, or right after it.
             Some(from) if self.is_text_after(turn, from) => from.saturating_sub(PASTE_MODE),
-            Some(from) if !ended => from.saturating_sub(PASTE_MODE).min(line),
-            _ if ended => self.prompt_start(),
-            _ => line,
+            Some(_) => self.prompt_start(turn),
+            None if ended => self.prompt_start(turn),
+            None => self.live.tail.start(),
         };
         let content = turn.capture.content(end);
         match turn.edited_to.filter(|from| *from <= end) {
@@ -59,11 +58,17 @@ impl Detector {
     }
 
     /// Where the prompt begins: after output that does not end its line, or at the start of the line.
-    fn prompt_start(&self) -> Offset {
+    fn prompt_start(&self, turn: &Open) -> Offset {
         let (tail, raw) = (&self.live.tail, self.live.tail.bytes());
-        let marked =
-            self.profile.prompt.unfinished.as_ref().and_then(|mark| mark.find(raw)).map(|mark| mark.start());
-        let start = marked.or_else(|| known_start(raw, self.live.prompt.as_deref()?));
+        if let Some(mark) = &self.profile.prompt.unfinished {
+            // The prompt may have several lines.
+            let end =
+                turn.capture.between(self.live.offset.saturating_sub(limits::MARK_BYTES), self.live.offset);
+            if let Some(found) = mark.find_iter(&end.bytes).last() {
+                return end.start + found.start() as u64;
+            }
+        }
+        let start = self.live.prompt.as_deref().and_then(|prompt| known_start(raw, prompt));
         match start.filter(|start| has_text(&raw[..*start])) {
             Some(start) => tail.offset_of(start),
             None => tail.start(),

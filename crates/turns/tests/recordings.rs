@@ -52,6 +52,24 @@ fn every_turn_is_found_and_nothing_else() {
     assert!(total.turns > 50 && total.text * 100 >= total.turns * 98);
 }
 
+/// The answers of shells and REPLs are known to the letter in the recordings made for it.
+#[test]
+fn the_text_of_shells_and_repls_is_exact() {
+    let lines = |text: &str| -> Vec<String> {
+        text.trim_end().trim_start_matches('\n').lines().map(|line| line.trim_end().to_owned()).collect()
+    };
+    let mut compared = 0;
+    for case in cases().iter().filter(|case| case.name.contains("/1")) {
+        let found = run(case, &case.recording).turns;
+        for (turn, expected) in found.iter().zip(&case.expected.turns) {
+            let Some(answer) = &expected.answer else { continue };
+            assert_eq!(lines(&turn.text), lines(answer), "{}: {:?}", case.name, expected.input);
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
+
 #[test]
 fn the_result_does_not_depend_on_how_output_is_split() {
     let mut random = Random(7);

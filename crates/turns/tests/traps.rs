@@ -424,6 +424,81 @@ fn bracketed_paste_in_editors_and_questions_is_not_a_prompt() {
 }
 
 #[test]
+fn output_on_the_line_of_the_prompt_is_part_of_the_answer() {
+    let mut session = bash();
+    session
+        .keys("printf abc\r")
+        .out("printf abc\r\n\x1b[?2004l\rone\r\nabc\x1b[?2004huser@host:~$ ")
+        .wait(500);
+    assert_eq!(session.texts(), ["one\nabc"]);
+    assert_eq!(session.turns[0].raw, b"\x1b[?2004l\rone\r\nabc");
+    // The next prompt is the same, and the next input is not part of it.
+    session.keys("true\r").out("true\r\n\x1b[?2004l\r\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.texts()[1..], [""]);
+    // Without any marks, behind the prompt that is known.
+    let mut session = Session::new("gdb");
+    session.out("(gdb) ").wait(500).keys("echo abc\r").out("echo abc\r\nabc(gdb) ").wait(1_000);
+    session.keys("p 1\r").out("p 1\r\n$1 = 1\r\n(gdb) ").wait(1_000);
+    assert_eq!(session.texts(), ["abc", "$1 = 1"]);
+}
+
+#[test]
+fn an_answer_that_shows_the_prompt_and_pauses_is_not_over() {
+    let mut session = Session::new("python");
+    session.out(">>> ").wait(500).keys("f()\r").out("f()\r\n>>> ").wait(900);
+    assert_eq!(session.turns.len(), 0);
+    session.out("fake\r\n>>> ").wait(1_000);
+    assert_eq!(session.texts(), [">>> fake"]);
+    // A user who does not wait that long sees a prompt.
+    session.keys("1\r").out("1\r\n1\r\n>>> ").wait(200);
+    session.keys("2").out("2").keys("\r").out("\r\n2\r\n>>> ").wait(1_000);
+    assert_eq!(session.texts()[1..], ["1", "2"]);
+}
+
+#[test]
+fn the_echo_of_lines_submitted_at_once_is_not_part_of_the_answer() {
+    let mut session = bash();
+    session.keys("echo a\recho b\r").out("echo a\r\n\x1b[?2004l\ra\r\n\x1b[?2004huser@host:~$ ");
+    session.out("echo b\r\n\x1b[?2004l\rb\r\n\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.texts(), ["a\nb"]);
+    // Each command has marks of its own.
+    let prompt = "\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07";
+    let mut session = Session::new("shell");
+    session.out(prompt).wait(500).keys("echo a\recho b\r").out("echo a\r\n\x1b]133;C\x07a\r\n");
+    session.out(prompt).out("echo b\r\n\x1b]133;C\x07b\r\n").out(prompt).wait(500);
+    assert_eq!(session.texts(), ["a\nb"]);
+}
+
+#[test]
+fn lines_that_were_never_shown_leave_a_mark() {
+    let mut session = Session::new("codex");
+    session.out("\x1b[?1049h").out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
+    session
+        .out(codex(&["Codex", "", "› question", "", "• Working (0s • esc to interrupt)"], "24 used"))
+        .wait(300);
+    // The question is pinned, and the answer has scrolled below it.
+    let rows: Vec<String> = (20..36).map(|n| format!("  line {n}")).collect();
+    let rows: Vec<&str> = ["› question"].into_iter().chain(rows.iter().map(String::as_str)).collect();
+    session.out(codex(&rows, "52 used")).wait(1_000);
+    assert!(session.texts()[0].starts_with("[lines not shown]\nline 20\n"), "{:?}", session.texts());
+    assert!(session.turns[0].truncated);
+}
+
+#[test]
+fn a_tip_of_two_rows_is_not_part_of_the_answer() {
+    let tip = [
+        "  ⎿  Tip: Start with small features or bug fixes, tell Claude to propose a plan,",
+        "     and verify it",
+    ];
+    let mut session = claude_ready();
+    let busy = [&["❯ question", "", "● answer", "", "* Swooping…"], &tip[..]].concat();
+    session.keys("question\r").out(claude(&busy, "", BUSY)).wait(300);
+    let done = [&["❯ question", "", "● answer", ""], &tip[..]].concat();
+    session.out(claude(&done, "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+}
+
+#[test]
 fn a_shells_prompt_marks_are_trusted() {
     let prompt = "\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07";
     let mut session = Session::new("shell");

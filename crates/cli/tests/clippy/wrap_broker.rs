@@ -101,6 +101,25 @@ fn each_turn_is_sent_with_its_bytes() {
     assert_eq!(peer.within(QUIET), None);
 }
 
+// CT-8, Q-16
+#[test]
+fn a_prompt_on_a_complete_line_ends_a_turn() {
+    let swb = Swb::new(EXE);
+    let broker = Broker::listen(&swb);
+    let script = r#"stty -echo; echo 'READY>'
+        while IFS= read -r line; do printf 'READY> is output\nyou said %s\n' "$line"; echo 'READY>'; done"#;
+    let mut terminal = Terminal::start(wrap(&swb, &["--pattern", "^READY>"], script), 80, 24);
+    let (mut peer, _registered) = broker.registered();
+    terminal.until("READY>\r\n");
+    for line in ["one", "two"] {
+        terminal.forget();
+        std::thread::park_timeout(Duration::from_millis(300));
+        terminal.type_in(format!("{line}\r").as_bytes());
+        terminal.until(&format!("you said {line}\r\nREADY>\r\n"));
+        assert_eq!(peer.turn().content, format!("READY> is output\r\nyou said {line}\r\n").into_bytes());
+    }
+}
+
 // CP-18, CT-17: by key and by signal.
 #[test]
 fn an_interrupted_turn_is_marked() {
