@@ -409,6 +409,23 @@ fn the_next_daemon_behaves_like_the_first() {
     assert_eq!(written(), second["daemon"]["pid"].to_string());
 }
 
+// The keeper holds the sockets meanwhile, so that a command connects and gets no reply.
+#[test]
+fn a_configuration_that_keeps_the_daemon_from_restarting_is_named() {
+    let swb = swb();
+    let pid = swb.script("one", "cat");
+    let daemon = swb.daemon_pid();
+    swb.configure("[broken");
+    signal(daemon, Signal::KILL);
+    wait_for("the end of the daemon", || (!is_alive(daemon)).then_some(()));
+    let failed = swb.run(&["ls"]);
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && said.contains("config.toml"), "{said}");
+    swb.configure("");
+    let list = swb.json(&["ls"]);
+    assert_eq!((&list[0]["name"], &list[0]["pid"]), (&json!("one"), &json!(pid)));
+}
+
 // A daemon that hangs stalls nobody: neither the child nor, after a while, its clients.
 #[test]
 fn a_daemon_that_hangs_does_not_stall_a_child() {
