@@ -3,6 +3,8 @@
 //! Read leniently: the daemon checks the file and reports its errors; a client must work all the same, if only to
 //! stop a daemon whose configuration is broken.
 
+use crate::limits;
+use crate::regular_file;
 use crate::terminal::detach::{DetachKey, KeyError};
 use serde::Deserialize;
 use std::path::Path;
@@ -34,7 +36,8 @@ impl Config {
     /// Reads the file; a setting that cannot be read keeps its default. An invalid detach key is an error,
     /// because the user would otherwise lack the key they expect.
     pub(crate) fn load(path: &Path) -> Result<Self, KeyError> {
-        std::fs::read_to_string(path).map_or_else(|_| Ok(Self::default()), |text| Self::parse(&text))
+        let text = regular_file::read_text(path, limits::CONFIG_FILE);
+        text.map_or_else(|_| Ok(Self::default()), |text| Self::parse(&text))
     }
 
     fn parse(text: &str) -> Result<Self, KeyError> {

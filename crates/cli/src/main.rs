@@ -24,6 +24,7 @@ mod own_socket;
 mod panics;
 mod personalities;
 mod profiles;
+mod regular_file;
 mod session;
 mod start_daemon;
 mod stdin;

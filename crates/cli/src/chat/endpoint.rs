@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::error::Failure;
 use crate::limits;
 use crate::own_socket;
+use crate::regular_file;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -51,8 +52,9 @@ struct ScriptschnellKeys {
 impl ChatEndpoint {
     /// The socket given by the user, else the configured one.
     pub(super) fn find(context: &Context, args: &args::ChatArgs) -> Result<Self, Failure> {
-        let keys =
-            std::fs::read_to_string(context.config_path()).map(|text| parse(&text)).unwrap_or_default();
+        let keys = regular_file::read_text(&context.config_path(), limits::CONFIG_FILE)
+            .map(|text| parse(&text))
+            .unwrap_or_default();
         let secret = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         let token = secret.or(keys.token);
         let owner = args.socket_owner.unwrap_or_else(own_socket::our_uid);

@@ -8,8 +8,9 @@ use crate::console::say_text;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::limits;
+use crate::regular_file;
 use crate::table;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdin};
 use rustix::termios::isatty;
@@ -152,22 +153,9 @@ fn revoke(context: &Context, dir: Option<&Path>) -> Outcome {
     Ok(0)
 }
 
-/// Reads a Coopfile, once. Opening a pipe or a device in its place must not block.
 fn read(path: &Path) -> Result<String, Failure> {
-    let failed = |error: io::Error| Failure::io(format!("cannot read {}", path.display()), &error);
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let file = File::from(file);
-    let invalid = |why: &str| Failure::general(format!("{} {why}", path.display()));
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(invalid("is not a regular file"));
-    }
-    let mut text = String::new();
-    file.take(limits::COOPFILE + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > limits::COOPFILE {
-        return Err(invalid(&format!("is longer than {} bytes", limits::COOPFILE)));
-    }
-    Ok(text)
+    regular_file::read_text(path, limits::COOPFILE)
+        .map_err(|error| Failure::io(format!("cannot read {}", path.display()), &error))
 }
 
 /// The file, and what it would run.
