@@ -35,7 +35,7 @@ const SWITCHES: [(&str, &str, &str); 24] = [
     ),
     ("kitty keyboard without a stack", "\x1b[=1u", "\x1b[=0u"),
     ("modifyOtherKeys", "\x1b[>4;2m", "\x1b[>4m"),
-    ("application keys", "\x1b[?1h\x1b=", "\x1b[?1;66l"),
+    ("application keys", "\x1b[?1h\x1b=", "\x1b>\x1b[?1l"),
     ("no wrapping", "\x1b[?7l", "\x1b[?7h"),
     ("insert mode", "\x1b[4h", "\x1b[4l"),
     ("colours of text", "\x1b[1;31m", "\x1b[m"),
@@ -51,7 +51,7 @@ const SWITCHES: [(&str, &str, &str); 24] = [
 /// Everything a full-screen program with a modern keyboard switches on, and what undoes it.
 const ALL: (&str, &str) = (
     "\x1b[>4;2m\x1b[?1049h\x1b[>1u\x1b[?25l\x1b[?1h\x1b=\x1b[?1000;1002;1006h\x1b[?2004h\x1b[?1004h\x1b[1;7m\x1b[2;10r",
-    "\x1b[?1;66;1000;1002;1004;1006;2004l\x1b[?25h\x1b[>4m\x1b[r\x1b[<1u\x1b[?1049l\x1b[m",
+    "\x1b>\x1b[?1;1000;1002;1004;1006;2004l\x1b[?25h\x1b[>4m\x1b[r\x1b[<1u\x1b[?1049l\x1b[m",
 );
 
 // ---- each of them ----
