@@ -23,6 +23,7 @@ from stub_llm import Stub
 HOME, PROJECT = "/home/user", "/home/user/project"
 
 
+# Newer releases share a background server, which would outlive the session.
 CODEX_ALONE = ("--no-daemon",)
 
 
