@@ -34,7 +34,11 @@ impl Detector {
                 None => self.consider(false, false, now),
             }
         } else if let Some(verdict) = self.prompt_verdict(screen, quiet) {
-            self.act(screen, &verdict, now, quiet);
+            // The next of several lines is read at any moment.
+            let over = verdict.state != ProgramState::Ready || quiet >= limits::LINGER || !self.reads_on();
+            if over {
+                self.act(screen, &verdict, now, quiet);
+            }
         }
     }
 
