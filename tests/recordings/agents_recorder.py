@@ -23,6 +23,7 @@ from stub_llm import Stub
 HOME, PROJECT = "/home/user", "/home/user/project"
 
 
+# Newer releases share a background server, which would outlive the session.
 CODEX_ALONE = ("--no-daemon",)
 
 
@@ -56,7 +57,7 @@ AGENTS = {getattr(agent, "folder", agent.name): agent for agent in known.ALL + (
 BUSY = {"claude": r"^[·✢✳✶✻✽∗*] \S+…|^  \S.*esc to interrupt(?=[^\n]*\n*\Z)", "codex": r"^[•◦] \S.*esc to interrupt\)",
         "gemini": r"^ [\u2800-\u28ff] .*esc to cancel", "opencode": r"^ +[⬝■]+ +esc (?:again to )?interrupt",
         "aider": r"Waiting for|░█"}
-PROMPT = {"claude": r"^❯", "codex": r"^› ", "gemini": r"^ > ", "opencode": r"╹▀▀", "aider": r"^(?:ask)?> ?$"}
+PROMPT = {"claude": r"^[❯>]", "codex": r"^› ", "gemini": r"^ > ", "opencode": r"╹▀▀", "aider": r"^(?:ask)?> ?$"}
 
 ASKS = {"claude": r"Do you want to proceed", "codex": r"Would you like to run", "gemini": r"Allow execution|Apply this change|● 1\. ",
         "opencode": r"△ Permission required"}

@@ -4,11 +4,11 @@
 Each turn is what is typed and the answer, which is known beforehand. Needs pyte and the programs.
 """
 
+import base64
 import os
 import re
 import subprocess
 import sys
-import time
 
 from recorder import Session, write
 
@@ -202,7 +202,7 @@ PROGRAMS = [
     Program("sqlite3", ["sqlite3", ":memory:"], r"sqlite>$", SQLITE),
     Program("lua", ["lua5.4"], r">$", LUA, named=["lua5.4"]),
     Program("php", ["php", "-a"], r"php >$", PHP),
-    Program("irb", ["irb", "--nomultiline", "--noecho-on-assignment", "--noinspect"][:2], r"irb\(main\):\d+:\d+[>*]$|irb\(main\):\d+>$", IRB),
+    Program("irb", ["irb", "--nomultiline"], r"irb\(main\):\d+:\d+[>*]$|irb\(main\):\d+>$", IRB),
     Program("redis-cli", ["redis-cli", "-p", "6399"], r"127\.0\.0\.1:6399>$", REDIS),
     Program("guile", ["guile", "--no-auto-compile"], r"scheme@\(guile-user\)>$", GUILE),
 ]
@@ -262,7 +262,7 @@ def record(program, scenario, turns, out):
 
 
 def raw_from(session, offset):
-    import base64
+    """The output since then."""
     data = b"".join(base64.b64decode(event["b64"]) for event in session.events if event["d"] == "o")
     return data[offset:]
 

@@ -81,6 +81,11 @@ impl Capture {
         }
     }
 
+    /// Whether the output has these bytes.
+    pub(crate) fn contains(&self, bytes: &[u8]) -> bool {
+        memchr::memmem::find(&self.bytes, bytes).is_some()
+    }
+
     /// Where the output after the echo begins.
     pub(crate) fn answer_start(&self) -> Offset {
         self.start + self.echo_len(&self.bytes) as u64

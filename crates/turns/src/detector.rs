@@ -224,6 +224,7 @@ impl Detector {
     /// The program's terminal was resized; resizes the screen.
     pub fn resize(&mut self, screen: &mut Screen, size: Size, now: Time) {
         self.tick(screen, now);
+        self.keep_answer(screen, now);
         screen.resize(size);
         self.live.size = size;
         self.live.resized_at = Some(now);

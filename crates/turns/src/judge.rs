@@ -5,6 +5,7 @@
 use crate::capture::Capture;
 use crate::collector::{Collector, GAP};
 use crate::detector::{Detector, DetectorEvent};
+use crate::erased;
 use crate::keys::TurnKeys;
 use crate::limits;
 use crate::live::Open;
@@ -33,7 +34,11 @@ impl Detector {
                 None => self.consider(false, false, now),
             }
         } else if let Some(verdict) = self.prompt_verdict(screen, quiet) {
-            self.act(screen, &verdict, now, quiet);
+            // The next of several lines is read at any moment.
+            let over = verdict.state != ProgramState::Ready || quiet >= limits::LINGER || !self.reads_on();
+            if over {
+                self.act(screen, &verdict, now, quiet);
+            }
         }
     }
 
@@ -234,6 +239,7 @@ impl Detector {
             size: self.live.size,
             resizes: Vec::new(),
             collector,
+            before_resize: Vec::new(),
             first_line,
         });
         self.live.pending = None;
@@ -251,7 +257,14 @@ impl Detector {
         let headless = !line && !answer.echoed && !answer.text.is_empty();
         let gaps = !line && answer.text.lines().any(|line| line == GAP);
         let content = if line { self.line_content(&turn, true) } else { turn.capture.all(end) };
-        let text = if line { self.written(&turn, &content) } else { answer.text };
+        let text = match turn.before_resize.as_slice() {
+            _ if line => self.written(&turn, &content),
+            [] => answer.text,
+            before => {
+                let lines: Vec<String> = answer.text.lines().map(str::to_owned).collect();
+                erased::restored(before, &lines).join("\n")
+            }
+        };
         if line && !self.profile.prompt.empty_turns && text.trim().is_empty() {
             return self.set_status(verdict.state, verdict.signal, &verdict.detail, now);
         }
@@ -308,6 +321,21 @@ impl Detector {
         let gone = screen.scrolled().saturating_sub(scrollback.len() as u64);
         let first = usize::try_from(turn.first_line.saturating_sub(gone)).unwrap_or(usize::MAX);
         cut(view, &lines, &inputs, first)
+    }
+
+    /// Keeps the answer before a resize: the program may erase lines of it.
+    pub(crate) fn keep_answer(&mut self, screen: &Screen, now: Time) {
+        if self.profile.kind != ProgramKind::Screen || screen.modes().alternate || self.live.drawing.is_some()
+        {
+            return;
+        }
+        self.see(screen, now);
+        let answer = self.cut_answer(screen, text::answer);
+        if let Some(turn) = self.live.turn.as_mut().filter(|_| answer.echoed) {
+            let lines: Vec<String> = answer.text.lines().map(str::to_owned).collect();
+            turn.before_resize = erased::restored(&turn.before_resize, &lines);
+            turn.before_resize.truncate(limits::COLLECTED_LINES);
+        }
     }
 
     /// The answer in progress, without lines that are known to change.

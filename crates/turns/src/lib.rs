@@ -10,6 +10,7 @@ mod capture;
 mod collector;
 mod detector;
 mod dialog;
+mod erased;
 mod growth;
 mod judge;
 mod keys;

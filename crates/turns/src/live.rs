@@ -64,6 +64,9 @@ pub(crate) struct Open {
     pub(crate) size: Size,
     pub(crate) resizes: Vec<(Offset, Size)>,
     pub(crate) collector: Collector,
+    /// The answer before the last resize, on the primary screen; a daemon of another version may not have saved it.
+    #[serde(default)]
+    pub(crate) before_resize: Vec<String>,
     /// The line after the conversation, counted since the screen began; of the collector where that is used.
     pub(crate) first_line: u64,
 }

@@ -53,6 +53,13 @@ impl Detector {
         }
     }
 
+    /// Whether lines were submitted that the program has not echoed yet.
+    pub(crate) fn reads_on(&self) -> bool {
+        let Some(turn) = &self.live.turn else { return false };
+        let last = turn.later.iter().rev().find(|line| !line.trim().is_empty());
+        last.is_some_and(|last| !turn.capture.contains(last.trim().as_bytes()))
+    }
+
     fn is_text_after(&self, turn: &Open, from: Offset) -> bool {
         has_text(&turn.capture.between(from, self.live.offset).bytes)
     }

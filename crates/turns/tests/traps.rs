@@ -461,6 +461,11 @@ fn the_echo_of_lines_submitted_at_once_is_not_part_of_the_answer() {
     session.keys("echo a\recho b\r").out("echo a\r\n\x1b[?2004l\ra\r\n\x1b[?2004huser@host:~$ ");
     session.out("echo b\r\n\x1b[?2004l\rb\r\n\x1b[?2004huser@host:~$ ").wait(500);
     assert_eq!(session.texts(), ["a\nb"]);
+    // The next prompt is there, and its line is not.
+    session.keys("echo c\recho d\r").out("echo c\r\n\x1b[?2004l\rc\r\n\x1b[?2004huser@host:~$ ").wait(1_000);
+    assert_eq!(session.turns.len(), 1);
+    session.out("echo d\r\n\x1b[?2004l\rd\r\n\x1b[?2004huser@host:~$ ").wait(500);
+    assert_eq!(session.texts()[1..], ["c\nd"]);
     // Each command has marks of its own.
     let prompt = "\x1b]133;D;0\x07\x1b]133;A\x07$ \x1b]133;B\x07";
     let mut session = Session::new("shell");
