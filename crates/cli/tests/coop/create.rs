@@ -249,11 +249,13 @@ fn settings_for_a_sandbox_do_not_keep_the_agent_from_running() {
 fn the_process_leads_its_own_session_and_inherits_no_descriptors() {
     let swb = Swb::start(EXE);
     let pid = swb.make("one", &["cat"]);
-    let open: BTreeSet<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert_eq!(open, BTreeSet::from(["0", "1", "2"].map(str::to_owned)));
+    let open = || -> BTreeSet<String> {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let standard = BTreeSet::from(["0", "1", "2"].map(str::to_owned));
+    // While it starts, it reads its libraries.
+    wait_for("nothing but the standard descriptors", || (open() == standard).then_some(()));
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<i64> = stat
         .rsplit_once(") ")

@@ -127,13 +127,16 @@ fn a_prompt_or_a_clear_right_after_a_stop_is_accepted() {
     let mut client = swb.chat_in("talk");
     for kind in ["chat_send", "chat_clear"] {
         // It ignores the request to stop, so that it has not stopped when the reply arrives.
-        client.prompt("say:begun;hang");
+        let stopped = client.prompt("say:begun;hang");
         client.until("begun");
         client.ok("chat_stop", json!({}));
-        match kind {
-            "chat_send" => assert_eq!(client.say("say:again"), "again"),
-            _ => assert_eq!(client.ok("chat_clear", json!({})), json!({"status": "cleared"})),
+        if kind == "chat_clear" {
+            assert_eq!(client.ok("chat_clear", json!({})), json!({"status": "cleared"}));
+            continue;
         }
+        let again = client.prompt("say:again");
+        assert_eq!(client.generation(&stopped).status(), "stopped");
+        assert_eq!(client.generation(&again).text(), "again");
     }
     assert_eq!(count(&mut client, "talk"), 0);
 }

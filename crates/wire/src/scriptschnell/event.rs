@@ -96,7 +96,7 @@ pub struct ProgressInfo {
     pub session_id: String,
     /// Where it is shown: [`ProgressInfo::STATUS_ONLY`]. The original's command line prints what has no mode as a part of
     /// the answer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mode: String,
     /// The agent's thoughts (SS-54).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -112,7 +112,7 @@ fn thoughts_and_plans_are_sent_as_progress() {
     let progress =
         Progress { message: "m".into(), context_usage: Some(7), ephemeral: false, verification: true };
     let expected = json!({"message": "m", "context_usage": 7, "ephemeral": false, "verification_agent": true,
-        "session_id": "s"});
+        "session_id": "s", "mode": "1"});
     assert_eq!(
         mapped(&mut mapper, &ChatEvent::Progress(progress)),
         [json!({"type": "progress", "data": expected})]
