@@ -46,6 +46,8 @@ impl Detector {
                     return Some(Some(Verdict::new(ProgramState::Working, true, signal, &heard.detail)));
                 }
                 _ if !self.fresh(heard) => {}
+                // A program that waits for a choice may call itself idle.
+                ProgramState::Ready if self.shows() == Shows::Asking => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
@@ -82,6 +84,7 @@ impl Detector {
             // Marks of running work are animated.
             Shows::Busy if quiet >= limits::STILL_BUSY => verdict(ProgramState::Unknown, false),
             Shows::Busy => verdict(ProgramState::Working, true),
+            Shows::Nothing if sight.marked && quiet >= limits::LINGER => verdict(ProgramState::Asking, true),
             Shows::Nothing => None,
             Shows::Ready => {
                 let Some(turn) = &self.live.turn else { return verdict(ProgramState::Ready, true) };

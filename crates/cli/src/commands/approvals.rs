@@ -16,8 +16,8 @@ use swb_wire::control::{
 };
 
 /// Names of the parameters that tell best what a tool works on.
-const TELLING: [&str; 9] =
-    ["command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
+const TELLING: [&str; 10] =
+    ["subject", "command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
 
 /// The output of `approve --json` and `deny --json`.
 #[derive(Debug, Serialize)]
