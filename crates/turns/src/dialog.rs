@@ -180,7 +180,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let raw = || (top..).zip(&rows[top..=first.min(rows.len() - 1)]);
     let tool = dialogs.tool.as_ref().and_then(|tool| raw().find_map(|(_, row)| named(tool, row, "tool")));
     let (asked_at, question) = question(dialogs, raw(), &said);
-    let subject = subject(profile, &rows[top..first], &question);
+    let subject = subject(profile, &rows[top..first], &question, cut);
     let everything = said.iter().map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
     // Only the question itself is left out; otherwise its subject could be hidden in rows that look like it.
     let detail = said.iter().filter(|(y, row)| *y != asked_at || !row.ends_with(&question));
@@ -202,16 +202,22 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
 }
 
 /// What the question is about, unless the question itself names it.
-fn subject(profile: &Profile, rows: &[String], question: &str) -> Option<String> {
+fn subject(profile: &Profile, rows: &[String], question: &str, cut: bool) -> Option<String> {
     let dialogs = &profile.dialogs;
     if !GENERAL.iter().any(|words| question.to_lowercase().contains(words)) {
         return None;
     }
     let framed = dialogs.block.as_ref().and_then(|border| {
-        let from = rows.iter().position(|row| border.is_match(row))? + 1;
-        let length = rows.get(from..)?.iter().position(|row| border.is_match(row))?;
-        let text: Vec<String> = rows[from..from + length].iter().map(|row| plain(row)).collect();
-        Some(text.join(" ").trim().to_owned())
+        let first = rows.iter().position(|row| border.is_match(row))?;
+        let second = (first + 1..rows.len()).find(|y| border.is_match(&rows[*y]));
+        let (inside, mark) = match second {
+            Some(second) => (&rows[first + 1..second], ""),
+            // Only its end is on the screen.
+            None if cut => (&rows[..first], "…"),
+            None => return None,
+        };
+        let text = inside.iter().map(|row| plain(row)).filter(|row| !row.is_empty()).collect::<Vec<_>>();
+        Some(text.join(" ")).filter(|text| !text.is_empty()).map(|text| format!("{mark}{text}"))
     });
     let in_row = |row: &String| dialogs.subject.as_ref().and_then(|regex| named(regex, row, "text"));
     // Lines end with it, pictures of a dialog begin with it.
@@ -219,7 +225,7 @@ fn subject(profile: &Profile, rows: &[String], question: &str) -> Option<String>
         ProgramKind::Line => rows.iter().rev().find_map(in_row),
         ProgramKind::Screen => rows.iter().find_map(in_row),
     };
-    framed.filter(|text| !text.is_empty()).or_else(named)
+    framed.or_else(named)
 }
 
 /// The options, and Escape if none of them denies: it closes the dialogs of all agents that repaint.

@@ -47,7 +47,7 @@ impl Detector {
                 }
                 _ if !self.fresh(heard) => {}
                 // A program that waits for a choice may call itself idle.
-                ProgramState::Ready if self.shows() == Shows::Asking => {}
+                ProgramState::Ready if self.shows() == Shows::Asking || self.may_ask() => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
@@ -106,6 +106,11 @@ impl Detector {
                 }
             }
         }
+    }
+
+    /// Whether a list to choose from may have replaced the input box, and nothing was submitted.
+    fn may_ask(&self) -> bool {
+        self.live.turn.is_none() && self.live.sight.as_ref().is_some_and(|sight| sight.marked)
     }
 
     /// Whether the program was seen working since the submission; without a turn it was not.

@@ -185,6 +185,13 @@ fn a_dialog_that_begins_above_the_screen_is_cut() {
         shown("claude", &text).unwrap().cut
     };
     assert!(!edit(5) && edit(40));
+    let rule = "╌".repeat(60);
+    let lines: String = (0..40).map(|n| format!(" │ echo {n}\n")).collect();
+    let text = format!(
+        "{RULE}\n Bash command\n{rule}\n{lines}{rule}\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n"
+    );
+    let tall = shown("claude", &text).unwrap();
+    assert!(tall.cut && tall.subject.unwrap().ends_with("echo 38 echo 39"));
 }
 
 /// What a program asks when it starts, or when one of its own commands lets the user choose.

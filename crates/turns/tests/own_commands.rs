@@ -92,7 +92,7 @@ fn a_question_at_the_start_is_a_question() {
     assert_eq!(agent.after(1000), ProgramState::Asking);
     // One that nobody knows, by its marked row.
     let mut agent = Agent::new("gemini");
-    agent.shows("Which one shall it be?\n\n  ▸ This one\n    That one\n");
+    agent.shows("Which one shall it be?\n\n  ▸ This one\n    That one\n\x1b]7501;state=idle\x07");
     assert_eq!(agent.after(1000), ProgramState::Starting);
     assert_eq!(agent.after(2500), ProgramState::Asking);
 }
