@@ -42,7 +42,7 @@ impl Call<'_> {
         // An agent's text must not be a command of another one, which may not be confined.
         let profile = self.engine().profile_of(session);
         if self.caller.role() == Role::Agent && is_command(profile.as_deref(), &ask.text) {
-            return Err(roles::forbidden("the text begins like a command of the agent".to_owned()));
+            return Err(roles::forbidden("the text begins like a command of the agent"));
         }
         // Before a waiting session is started for a caller that may not use it.
         self.check_reader(session).await?;

@@ -144,15 +144,14 @@ impl Session {
         Ok(TypingReport { bytes: bytes.len() as u64, warning })
     }
 
-    /// Types bytes into one of its terminals; Enter is pressed when the program has taken what precedes it.
+    /// Types bytes into one of its terminals; each step waits until the program has taken the one before.
     pub async fn type_steps(&self, pty: &Pty, steps: Vec<Step>) -> Result<(), InputError> {
         let _alone = self.shared.typing.lock().await;
-        let mut before = pty.head();
-        for step in steps {
-            if matches!(step, Step::Enter(_)) {
+        let mut before = None;
+        for step in steps.iter().filter(|step| !step.bytes().is_empty()) {
+            if let Some(before) = before.replace(pty.head()) {
                 taken(pty, before).await;
             }
-            before = pty.head();
             pty.input(step.bytes()).await?;
         }
         Ok(())
