@@ -115,6 +115,25 @@ class Gemini(Agent):
         return {"name": "run_shell_command", "input": {"command": command, "description": "Make a file"}}
 
 
+class Opencode(Agent):
+    name = command = "opencode"
+    package = "opencode-ai"
+    rule = {"api": "chat", "tools": True}
+
+    def configure(self, home, project, url):
+        models = {"stub-model": {"name": "Stub"}}
+        options = {"baseURL": url + "/v1", "apiKey": KEY}
+        _write(os.path.join(home, ".config", "opencode", "opencode.json"), json.dumps({
+            "autoupdate": False, "share": "disabled", "model": "stub/stub-model", "small_model": "stub/stub-model",
+            "permission": {"bash": "ask", "edit": "ask"},
+            "provider": {"stub": {"npm": "@ai-sdk/openai-compatible", "name": "stub", "options": options,
+                                  "models": models}}}))
+        return dict(NO_NETWORK)
+
+    def tool(self, command, version):
+        return {"name": "bash", "input": {"command": command, "description": "Make a file"}}
+
+
 class Aider(Agent):
     name = command = "aider"
     package = "aider-chat"
@@ -138,7 +157,7 @@ class Aider(Agent):
         return [dict(self.rule, match=word, text="Here it is.\n\n%s\n```\nmade\n```" % file)]
 
 
-ALL = (Claude(), Codex(), Aider(), Gemini())
+ALL = (Claude(), Codex(), Aider(), Gemini(), Opencode())
 
 
 def by_name(name):

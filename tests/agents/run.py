@@ -25,7 +25,8 @@ from stub_llm import Stub
 READY_SECONDS = 120
 TURN_SECONDS = 90
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STEPS = ("run", "ready", "ask", "turn", "attach", "relay", "crash", "midturn", "chat", "approve", "stop")
+STEPS = ("run", "ready", "ask", "turn", "attach", "relay", "crash", "midturn", "chat", "approve", "stop", "enter", "bang",
+         "half", "command")
 
 
 def say(text):
@@ -63,8 +64,10 @@ class Checks:
         while True:
             code, out, err = self.bench.try_run("wait", s.name, "--until", "ready", "--timeout", "8")
             if code == 0:
-                break
-            check(code == 124, "swb wait ended with %d: %s" % (code, err or out))
+                time.sleep(3)   # it may ask something after it has shown its prompt
+                if self.bench.session(s.name)["agent"]["state"] == "ready":
+                    break
+            check(code in (0, 124), "swb wait ended with %d: %s" % (code, err or out))
             check(time.monotonic() < deadline, "not ready after %d s" % READY_SECONDS)
             answered += self._answer_dialog(s)
         state = self.bench.json("explain", s.name)
@@ -189,6 +192,45 @@ class Checks:
         complaint = after.complaint("".join(parts))
         check(complaint is None, "after that %s in:\n%s" % (complaint, _quote("".join(parts))))
         return "after %.2f s" % waited[0]
+
+    def enter(self, s):
+        """Text with Enter behind it is submitted."""
+        exchange = Exchange(s.name, "enter")
+        self._settled(s, turns=len(self.bench.json("turns", s.name)))
+        s.turns = len(self.bench.json("turns", s.name))
+        self.bench.run("send", s.name, exchange.question, "--enter")
+        self._settled(s, turns=s.turns + 1)
+        return "submitted" + self._completed(s, exchange, self.bench.run("turn", s.name))
+
+    def bang(self, s):
+        """An answer that looks like a command of the agent is relayed to it, and not run."""
+        exchange = Exchange(s.name, "bang")
+        text = self.bench.run("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
+        check(text.strip().startswith("!touch"), "it said %r" % text)
+        code, _, err = self.bench.try_run("relay", s.name, s.name, "--verbatim", "--submit")
+        check(code == 1 and "like a command" in err, "verbatim it ended with %d: %s" % (code, err))
+        self.bench.run("relay", s.name, s.name, "--submit")
+        s.turns += 2
+        self._settled(s)
+        check(not os.path.exists(os.path.join(self.bench.home, s.name, "pwned.txt")), "it was run")
+        return "refused verbatim, a prompt with its origin"
+
+    def half(self, s):
+        """Text that was not submitted is not joined to a question."""
+        self.bench.run("send", s.name, "half typed")
+        self.bench.run("wait", s.name, "--text", "half typed", "--timeout", "20")
+        code, _, err = self.bench.try_run("ask", s.name, "and more", "--timeout", "20")
+        check(code == 1 and "half typed" in err, "swb ask ended with %d: %s" % (code, err))
+        self.bench.run("keys", s.name, "C-u")
+        self._settled(s)
+        return err.split(": ", 2)[-1].split(";")[0]
+
+    def command(self, s):
+        """A command of the agent itself returns, and the agent is ready."""
+        began = time.monotonic()
+        self.bench.run("ask", s.name, "/clear", "--timeout", "20")
+        check(self.bench.session(s.name)["agent"]["state"] == "ready", "it is not ready")
+        return "after %.1f s" % (time.monotonic() - began)
 
     def _chat(self, s):
         return closing(Chat(self.bench.home, s.name))

@@ -22,7 +22,7 @@ The last word is {last}."""
 # A slow answer takes about six seconds: time to attach, or to end the daemon, in its midst.
 PACE = {"ask": {}, "attach": {"chunk": 6, "delay_ms": 90}, "relay": {"first_delay_ms": 2500},
         "crash": {}, "midturn": {"chunk": 6, "delay_ms": 90},
-        "chat": {"chunk": 6, "delay_ms": 60}, "stop": {"chunk": 3, "delay_ms": 200}, "resumed": {}}
+        "chat": {"chunk": 6, "delay_ms": 60}, "stop": {"chunk": 3, "delay_ms": 200}, "resumed": {}, "enter": {}}
 STEPS = tuple(PACE)
 # What an agent does when it is told to; "denied" is what it may not do.
 TOOLS = ("approved", "denied")
@@ -73,6 +73,8 @@ def stub_script(sessions, sources):
         for step in STEPS:
             relayed = Exchange(sources[name], "ask") if step == "relay" else None
             rules.append(Exchange(name, step).rules(agent, relayed))
+        # An answer that the agent itself would take for a command.
+        rules.append(dict(agent.rule, match=Exchange(name, "bang").word, text="!touch pwned.txt"))
         for step in TOOLS:
             exchange = Exchange(name, step)
             rules += agent.tool_rules(exchange.word, exchange.answer, step + ".txt", version)

@@ -145,6 +145,8 @@ pub const SYNCHRONIZED: Duration = Duration::from_millis(150);
 pub const SCREEN_TRIM: Duration = Duration::from_millis(500);
 /// Time between SIGTERM and SIGKILL when a session is killed (CO-40).
 pub const KILL_GRACE: Duration = Duration::from_secs(5);
+/// Interval at which processes that outlived their session are looked for while they end.
+pub(crate) const LEFTOVERS_LOOK: Duration = Duration::from_millis(50);
 /// A redraw is forced by a narrower size for this long (KP-32).
 pub const NUDGE: Duration = Duration::from_millis(20);
 /// Runs shorter than this count towards a crash loop (CO-63).
@@ -164,6 +166,12 @@ pub const TAKE_QUIET: Duration = Duration::from_millis(80);
 pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 /// Timeout for a program that never stops writing.
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
+/// Timeout for the input box of a program to show the text that was typed: as long as one may take under load.
+pub const BOX_HOLDS: Duration = Duration::from_secs(5);
+/// Rows of the screen that are reported when text cannot be submitted: a question and its options.
+pub const SHOWN_ROWS: usize = 16;
+/// Characters of half-typed text that are quoted in an error.
+pub const HALF_TYPED: usize = 60;
 /// Bytes of numbered input that are written at once, and so may be in doubt when the daemon dies: a line or two.
 pub(crate) const INPUT_IN_DOUBT: usize = 256;
 /// Pause between two keys: longer than programs wait for the rest of an escape sequence.

@@ -126,11 +126,7 @@ fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorRe
     let Some(wanted) = &request.option else {
         let Some(approved) = request.approved else { return Ok(None) };
         let verdict = ApprovalAnswer { approved, option: None, always: request.always };
-        let none = || {
-            invalid(
-                "the dialog has no matching option; name one of its options, or answer it in the terminal",
-            )
-        };
+        let none = || no_match(request.always);
         return chosen(dialog, &verdict).map(Some).ok_or_else(none);
     };
     let known = dialog.options.iter().map(|option| option.id.as_str());
@@ -146,8 +142,13 @@ fn choice(request: &Approval, dialog: &Dialog) -> Result<Option<String>, ErrorRe
 /// The decision in the request, if any.
 fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<ApprovalAnswer>, ErrorReply> {
     let Some(wanted) = &request.option else {
-        let verdict = |approved| ApprovalAnswer { approved, option: None, always: request.always };
-        return Ok(request.approved.map(verdict));
+        let Some(approved) = request.approved else { return Ok(None) };
+        let lasting = if approved { OptionKind::AllowAlways } else { OptionKind::RejectAlways };
+        // Without options of its own, everything can be decided.
+        if request.always && !options.is_empty() && options.iter().all(|option| option.kind != lasting) {
+            return Err(no_match(true));
+        }
+        return Ok(Some(ApprovalAnswer { approved, option: None, always: request.always }));
     };
     let option = options.iter().find(|option| option.id == *wanted);
     let option = option.ok_or_else(|| no_option(wanted, options.iter().map(|option| option.id.as_str())))?;
@@ -157,6 +158,16 @@ fn verdict(request: &Approval, options: &[ApprovalOption]) -> Result<Option<Appr
     }
     let lasting = matches!(option.kind, OptionKind::AllowAlways | OptionKind::RejectAlways);
     Ok(Some(ApprovalAnswer { approved, option: Some(wanted.clone()), always: request.always || lasting }))
+}
+
+/// The error if the approval offers no option for the decision.
+fn no_match(always: bool) -> ErrorReply {
+    invalid(match always {
+        true => {
+            "it has no option that applies from now on; decide without 'always', or name one of its options"
+        }
+        false => "the dialog has no matching option; name one of its options, or answer it in the terminal",
+    })
 }
 
 fn no_option<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> ErrorReply {
@@ -202,6 +213,7 @@ mod tests {
         assert_eq!(decided(Some(false), Some("no"), false), verdict(false, Some("no"), false));
         assert_eq!(decided(Some(true), None, true), verdict(true, None, true));
         assert_eq!(decided(None, None, true), Ok(None));
+        assert!(decided(Some(false), None, true).is_err(), "it can be denied only once");
         assert!(decided(Some(true), Some("no"), false).is_err());
         let unknown = decided(None, Some("perhaps"), false).unwrap_err();
         assert_eq!(unknown.message, "unknown option 'perhaps'; available: yes, ever, no");
@@ -209,15 +221,27 @@ mod tests {
 
     #[test]
     fn a_dialog_is_answered_by_one_of_its_options() {
-        let option =
-            |id: &str, meaning| DialogOption { id: id.into(), label: id.into(), meaning, keys: Vec::new() };
+        let option = |id: &str, meaning| DialogOption {
+            id: id.into(),
+            label: id.into(),
+            meaning,
+            confirms: false,
+            keys: Vec::new(),
+        };
         let options = vec![
             option("1", Meaning::AllowOnce),
             option("2", Meaning::Other),
             option("3", Meaning::RejectOnce),
         ];
-        let dialog =
-            Dialog { id: "d".into(), tool: "t".into(), question: "q".into(), detail: String::new(), options };
+        let dialog = Dialog {
+            id: "d".into(),
+            tool: "t".into(),
+            question: "q".into(),
+            subject: None,
+            detail: String::new(),
+            cut: false,
+            options,
+        };
         let chosen = |approved, option: Option<&str>| {
             let option = option.map(str::to_owned);
             choice(&Approval { approved, option, ..Approval::default() }, &dialog)
@@ -227,6 +251,8 @@ mod tests {
         assert_eq!(chosen(Some(false), None), Ok(Some("3".into())));
         assert_eq!(chosen(Some(true), Some("2")), Ok(Some("2".into())));
         assert_eq!(chosen(None, None), Ok(None));
+        let always = Approval { approved: Some(true), always: true, ..Approval::default() };
+        assert!(choice(&always, &dialog).unwrap_err().message.contains("from now on"));
         assert!(chosen(Some(true), Some("3")).is_err() && chosen(Some(false), Some("1")).is_err());
         assert_eq!(chosen(None, Some("9")), Err("unknown option '9'; available: 1, 2, 3".into()));
     }

@@ -3,12 +3,15 @@
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::limits;
+use crate::relay::typing_error;
 use crate::reply::{Answer, done};
+use crate::roles;
 use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
 use swb_engine::limits::ASK_READY;
-use swb_engine::{AgentBusy, AskOutcome as Reply, Error, Session, Submit, TypedText};
-use swb_turns::ProgramState;
+use swb_engine::{AgentBusy, AskOutcome as Reply, Error, Session, Submit, TypedText, TypingError};
+use swb_turns::{ProgramState, is_command};
+use swb_types::Role;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
 
 impl Call<'_> {
@@ -36,6 +39,11 @@ impl Call<'_> {
         if ask.text.trim().is_empty() {
             return Err(invalid("there is nothing to ask: the text is empty"));
         }
+        // An agent's text must not be a command of another one, which may not be confined.
+        let profile = self.engine().profile_of(session);
+        if self.caller.role() == Role::Agent && is_command(profile.as_deref(), &ask.text) {
+            return Err(roles::forbidden("the text begins like a command of the agent"));
+        }
         // Before a waiting session is started for a caller that may not use it.
         self.check_reader(session).await?;
         session.start(None).await.ok();
@@ -45,17 +53,29 @@ impl Call<'_> {
             match self.engine().watch(session).free(ASK_READY).await {
                 Ok(()) => {}
                 Err(AgentBusy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
-                Err(_) if session.view().status.state == ProgramState::Asking => return Ok(asking(session)),
+                Err(_) if session.view().status.state == ProgramState::Asking => {
+                    return Ok(asking(session).await);
+                }
                 Err(why) => return Err(busy(session, why)),
             }
         }
         let mut watch = self.engine().watch(session);
         let before = watch.newest();
         let submit = if ask.force { Submit::Forced } else { Submit::Prompt };
-        self.type_into(session, TypedText::Text(ask.text), submit).await?;
-        match watch.answered(before).await.map_err(|error| no_turn(&error, session))? {
+        // A command of the agent itself may end without a turn.
+        let command = is_command(profile.as_deref(), &ask.text);
+        match self.type_into(session, TypedText::Text(ask.text), submit).await? {
+            Ok(_) => {}
+            Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
+            Err(error @ TypingError::HalfTyped(_)) => return Err(half_typed(&error, session)),
+            Err(error) => return Err(typing_error(error, session)),
+        }
+        match watch.answered(before, command).await.map_err(|error| no_turn(&error, session))? {
             Reply::Turn(turn) => Ok(answer(turn_object(&turn, &Turn::default(), limits::ASK_TEXT))),
-            Reply::Asks => Ok(asking(session)),
+            Reply::Asks => Ok(asking(session).await),
+            Reply::Nothing => {
+                Ok(AskReply { ok: true, met: AskResult::Ready, asking: false, detail: None, turn: None })
+            }
             Reply::Gone => Err(refused(Error::Ended(session.name().clone()))),
         }
     }
@@ -66,9 +86,20 @@ fn answer(turn: TurnObject) -> AskReply {
 }
 
 /// The reply if the agent is waiting for an answer or a permission.
-fn asking(session: &Session) -> AskReply {
-    let detail = session.view().status.evidence.map(|evidence| evidence.detail);
+async fn asking(session: &Session) -> AskReply {
+    asks(session.shown().await.unwrap_or_default())
+}
+
+/// The same, with the last rows of its screen.
+fn asks(shown: String) -> AskReply {
+    let detail = Some(shown).filter(|shown| !shown.is_empty());
     AskReply { ok: true, met: AskResult::Asking, asking: true, detail, turn: None }
+}
+
+fn half_typed(error: &TypingError, session: &Session) -> ErrorReply {
+    let what =
+        format!("nothing was typed into session '{}': {error}; submit or remove that first", session.name());
+    ErrorReply::new(ErrorCode::AgentBusy, what)
 }
 
 fn busy(session: &Session, why: AgentBusy) -> ErrorReply {

@@ -100,7 +100,7 @@ pub(crate) fn dialog_error(error: &DialogError) -> ErrorReply {
         DialogError::NoOption(_) => ErrorCode::InvalidCommand,
         DialogError::Terminal(TypingError::Input(input)) => return input_error(*input),
         DialogError::Terminal(TypingError::Session(error)) => return engine_error(error),
-        DialogError::Terminal(TypingError::Asks { .. } | TypingError::Stopped) => ErrorCode::AgentBusy,
+        DialogError::Terminal(_) => ErrorCode::AgentBusy,
     };
     ErrorReply::new(code, error.to_string())
 }

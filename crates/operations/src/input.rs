@@ -3,9 +3,9 @@
 use crate::errors::{input_error, invalid, refused};
 use crate::execute::Call;
 use crate::reply::{Answer, done};
-use swb_engine::ScreenView;
+use swb_engine::{ScreenView, Step};
 use swb_types::PtyId;
-use swb_vt::Key;
+use swb_vt::{Key, KeyCode};
 use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send};
 
 impl Call<'_> {
@@ -18,7 +18,11 @@ impl Call<'_> {
             _ => return Err(invalid("send needs exactly one of 'text' and 'data'")),
         };
         session.start(None).await.ok();
-        pty.input(&bytes).await.map_err(input_error)?;
+        let mut steps = vec![Step::Bytes(bytes)];
+        if send.enter {
+            steps.push(Step::Enter(b"\r".to_vec()));
+        }
+        session.type_steps(&pty, steps).await.map_err(input_error)?;
         done(&OkReply::default())
     }
 
@@ -26,9 +30,10 @@ impl Call<'_> {
         let session = self.live_session(&keys.session)?;
         let pty = session.pty(keys.pty()).map_err(refused)?.pty;
         session.start(None).await.ok();
-        let typed = pty.look(false, move |sight| encode_keys(&keys, sight)).await.map_err(refused)?;
-        pty.input(&typed).await.map_err(input_error)?;
-        done(&KeysReply { ok: true, bytes: typed.len() as u64 })
+        let steps = pty.look(false, move |sight| encode_keys(&keys, sight)).await.map_err(refused)?;
+        let bytes = steps.iter().map(|step| step.bytes().len() as u64).sum();
+        session.type_steps(&pty, steps).await.map_err(input_error)?;
+        done(&KeysReply { ok: true, bytes })
     }
 
     pub(crate) async fn hook(&self, hook: &Hook) -> Answer {
@@ -45,15 +50,26 @@ impl Call<'_> {
     }
 }
 
-/// The bytes of the keys in the current modes of the terminal; an item that is no key name is text.
-fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<u8> {
+/// The bytes of the keys in the current modes of the terminal; an item that is no key name is text. Enter after text is a
+/// step of its own.
+fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<Step> {
     let modes = sight.screen().modes();
-    let mut typed = Vec::new();
+    let (mut steps, mut typed, mut text) = (Vec::new(), Vec::new(), false);
     for item in &keys.keys {
-        match Key::parse(item).filter(|_| !keys.literal) {
-            Some(key) => key.encode(&modes, &mut typed),
-            None => typed.extend_from_slice(item.as_bytes()),
+        let Some(key) = Key::parse(item).filter(|_| !keys.literal) else {
+            typed.extend_from_slice(item.as_bytes());
+            text = true;
+            continue;
+        };
+        if key.code == KeyCode::Enter && text {
+            steps.push(Step::Bytes(std::mem::take(&mut typed)));
+            key.encode(&modes, &mut typed);
+            steps.push(Step::Enter(std::mem::take(&mut typed)));
+        } else {
+            key.encode(&modes, &mut typed);
         }
+        text = false;
     }
-    typed
+    steps.push(Step::Bytes(typed));
+    steps
 }

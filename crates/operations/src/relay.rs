@@ -6,7 +6,9 @@ use crate::reply::{Answer, done};
 use crate::roles;
 use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
-use swb_engine::{RelayError, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport};
+use swb_engine::{
+    RelayError, RelayedText, RunsText, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport,
+};
 use swb_turns::ProgramState;
 use swb_types::Role;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply};
@@ -14,8 +16,8 @@ use tokio::time::sleep;
 
 impl Call<'_> {
     pub(crate) async fn relay_turn(&self, relay: Relay) -> Answer {
-        if relay.raw && (relay.template.is_some() || relay.prefix.is_some()) {
-            return Err(invalid("'raw' cannot be combined with 'template' or 'prefix'"));
+        if relay.raw && (relay.template.is_some() || relay.prefix.is_some() || relay.verbatim) {
+            return Err(invalid("'raw' cannot be combined with 'template', 'prefix' or 'verbatim'"));
         }
         let turn = match self.latest_turn(&relay.from) {
             Err(unknown) => self.turn_by_id(&relay.from).map_err(|no_turn| {
@@ -25,22 +27,22 @@ impl Call<'_> {
             Ok(turn) => turn,
         };
         let id = turn.info.id.to_string();
-        let material = if relay.raw {
-            TypedText::Raw(turn.content.to_vec())
+        let content = if relay.raw {
+            Content::Raw(turn.content.to_vec())
         } else {
             let text = turn_text(&turn);
+            // A template states the origin itself, or leaves it out on purpose.
+            let origin = (!relay.verbatim && relay.template.is_none()).then(|| origin_of(&turn));
             let filled = match &relay.template {
                 Some(template) => fill(template, &text, &id, turn.info.id.session()),
                 None => text,
             };
-            TypedText::Text(relay.prefix.unwrap_or_default() + &filled)
+            Content::Text { origin, text: relay.prefix.unwrap_or_default() + &filled }
         };
+        let submit = if relay.submit { Submit::Prompt } else { Submit::No };
         let typed = match self.live_session(&relay.to) {
-            Ok(session) => {
-                let submit = if relay.submit { Submit::Prompt } else { Submit::No };
-                self.type_into(&session, material, submit).await?
-            }
-            Err(unknown) => self.type_elsewhere(&relay.to, material, relay.submit, unknown).await?,
+            Ok(session) => self.type_relayed(&session, content, submit).await?,
+            Err(unknown) => self.type_elsewhere(&relay.to, content, relay.submit, unknown).await?,
         };
         let reply = RelayReply {
             ok: true,
@@ -51,22 +53,22 @@ impl Call<'_> {
         done(&reply)
     }
 
-    /// Types the relay buffer into a session: unchanged for callers that may type anything (CB-43), otherwise
-    /// as text that cannot press keys.
+    /// Types the relay buffer into a session: as the text of the turn, or unchanged for callers that may type anything.
     pub(crate) async fn paste(&self, paste: &Paste) -> Answer {
         let session = self.turn_owner(&paste.session)?;
         let ours = self.session(&session).ok();
         let turn = self.buffered_turn(&session)?;
-        if self.caller.may_type() {
+        if paste.raw {
             if let Some(ours) = &ours {
                 ours.start(None).await.ok();
             }
             self.relay().paste(&session).map_err(|error| relay_error(&error, &session))?;
         } else {
-            let text = TypedText::Text(turn_text(&turn));
+            let origin = (!paste.verbatim).then(|| origin_of(&turn));
+            let content = Content::Text { origin, text: turn_text(&turn) };
             match ours {
-                Some(ours) => self.type_into(&ours, text, Submit::No).await?,
-                None => self.type_elsewhere(&session, text, false, no_session(&session)).await?,
+                Some(ours) => self.type_relayed(&ours, content, Submit::No).await?,
+                None => self.type_elsewhere(&session, content, false, no_session(&session)).await?,
             };
         }
         done(&OkReply::default())
@@ -79,13 +81,33 @@ impl Call<'_> {
         if seen { Ok(turn) } else { Err(relay_error(&RelayError::Empty, session)) }
     }
 
+    /// Types a turn of another session into one of ours.
+    async fn type_relayed(
+        &self,
+        session: &Session,
+        content: Content,
+        submit: Submit,
+    ) -> Result<TypingReport, ErrorReply> {
+        let text = match content {
+            Content::Raw(bytes) => TypedText::Raw(bytes),
+            Content::Text { origin, text } => TypedText::Relayed(RelayedText {
+                origin,
+                text,
+                profile: self.engine().profile_of(session),
+                interpreter: session.interpreter().await,
+            }),
+        };
+        let typed = self.type_into(session, text, submit).await?;
+        typed.map_err(|error| typing_error(error, session))
+    }
+
     /// Types into one of our sessions; presses Enter when the program has read the text.
     pub(crate) async fn type_into(
         &self,
         session: &Session,
-        material: TypedText,
+        text: TypedText,
         submit: Submit,
-    ) -> Result<TypingReport, ErrorReply> {
+    ) -> Result<Result<TypingReport, TypingError>, ErrorReply> {
         // One character can answer a dialog, and a caller that only prompts may not do that.
         if !self.caller.may_type() && session.view().status.state == ProgramState::Asking {
             let what = format!("the agent of session '{}' is waiting for an answer", session.name());
@@ -97,14 +119,9 @@ impl Call<'_> {
             let what = format!("the agent of session '{}' is not ready for a prompt", session.name());
             return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
         }
-        session.type_into(material, submit).await.map_err(|error| match error {
-            TypingError::Session(error) => engine_error(&error),
-            TypingError::Input(error) => input_error(error),
-            TypingError::Asks { .. } | TypingError::Stopped => {
-                let what = format!("cannot submit to session '{}': {error}", session.name());
-                ErrorReply::new(ErrorCode::AgentBusy, what)
-            }
-        })
+        let profile = self.engine().profile_of(session);
+        let clear = profile.as_ref().map(|profile| profile.clear_keys()).unwrap_or_default();
+        Ok(session.type_into(&clear, text, submit).await)
     }
 
     /// Refuses text from a confined agent for a program that runs what it reads: it would run unconfined there.
@@ -124,7 +141,7 @@ impl Call<'_> {
     async fn type_elsewhere(
         &self,
         to: &str,
-        material: TypedText,
+        content: Content,
         submit: bool,
         unknown: ErrorReply,
     ) -> Result<TypingReport, ErrorReply> {
@@ -138,7 +155,13 @@ impl Call<'_> {
             let what = format!("the screen of session '{to}' is unknown; submitting needs the role 'drive'");
             return Err(roles::forbidden(what));
         }
-        let (bytes, warning) = material.encode(false);
+        let text = match content {
+            Content::Raw(bytes) => TypedText::Raw(bytes),
+            Content::Text { origin, text } => {
+                TypedText::Relayed(RelayedText { origin, text, profile: None, interpreter: None })
+            }
+        };
+        let (bytes, warning) = text.encode(false, submit).map_err(|why| runs_text(&why, to))?;
         let length = bytes.len() as u64;
         relay.inject(to, bytes).map_err(|error| relay_error(&error, to))?;
         if submit {
@@ -147,6 +170,46 @@ impl Call<'_> {
         }
         Ok(TypingReport { bytes: length, warning })
     }
+}
+
+/// What is typed of a turn.
+enum Content {
+    /// Its text, after a line that names its origin.
+    Text { origin: Option<String>, text: String },
+    /// Its bytes, unchanged.
+    Raw(Vec<u8>),
+}
+
+/// The line in front of relayed text.
+fn origin_of(turn: &StoredTurn) -> String {
+    let id = &turn.info.id;
+    format!("[from {}, turn {}]", id.session(), id.seq())
+}
+
+/// Text that was not typed or not submitted.
+pub(crate) fn typing_error(error: TypingError, session: &Session) -> ErrorReply {
+    let name = session.name();
+    match error {
+        TypingError::Session(error) => engine_error(&error),
+        TypingError::Input(error) => input_error(error),
+        TypingError::Runs(why) => runs_text(&why, name.as_str()),
+        TypingError::HalfTyped(_) => {
+            let what = format!("cannot submit to session '{name}': {error}; submit or remove that first");
+            ErrorReply::new(ErrorCode::AgentBusy, what)
+        }
+        TypingError::Asks { .. } | TypingError::Stopped => {
+            ErrorReply::new(ErrorCode::AgentBusy, format!("cannot submit to session '{name}': {error}"))
+        }
+    }
+}
+
+/// Relayed text that the target would execute.
+fn runs_text(why: &RunsText, to: &str) -> ErrorReply {
+    let instead = match why {
+        RunsText::Command { .. } => "without 'verbatim' and without a template it follows a line of origin",
+        RunsText::Line { .. } | RunsText::Interpreter(_) => "'raw' types the turn all the same",
+    };
+    invalid(format!("nothing was typed into session '{to}': {why}; {instead}"))
 }
 
 fn no_session(name: &str) -> ErrorReply {

@@ -69,6 +69,7 @@ fn needs(operation: &Operation) -> Needs {
         Op::Ask(ask) if ask.force => Needs::new(Role::Drive, Reach::Session),
         Op::Ask(_) => Needs::or_agent(Role::Prompt),
         // One relay buffer serves all workspaces.
+        Op::Paste(paste) if paste.raw => Needs::new(Role::Drive, Reach::Session),
         Op::Capture(_) | Op::Paste(_) => Needs::new(Role::Prompt, Reach::Session),
         Op::Relay(relay) if relay.raw => Needs::new(Role::Drive, Reach::Session),
         Op::Relay(_) => Needs::or_agent(Role::Prompt),

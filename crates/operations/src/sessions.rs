@@ -39,6 +39,8 @@ impl Call<'_> {
     pub(crate) async fn kill(&self, kill: Kill) -> Answer {
         let grace = if kill.force { Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
         let sessions = if kill.all {
+            let ended = self.engine().remembered().into_iter().filter(|session| self.caller.sees(session));
+            self.end_leftovers(ended.collect(), grace).await;
             self.engine().forget(|session| self.caller.sees(session));
             self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)).collect()
         } else {
@@ -47,7 +49,8 @@ impl Call<'_> {
                 Ok(session) => vec![session],
                 Err(unknown) => {
                     // An ended session is removed from the list.
-                    self.remembered_session(name).map_err(|_| unknown)?;
+                    let ended = self.remembered_session(name).map_err(|_| unknown)?;
+                    self.end_leftovers(vec![ended], grace).await;
                     self.engine()
                         .forget(|session| session.name().as_str() == name && self.caller.sees(session));
                     vec![]
@@ -56,6 +59,17 @@ impl Call<'_> {
         };
         self.end(&sessions, grace).await;
         done(&OkReply::default())
+    }
+
+    /// Ends what the programs of ended sessions left behind; waits for a while.
+    async fn end_leftovers(&self, ended: Vec<Session>, grace: Duration) {
+        let all = async move {
+            for session in ended {
+                session.end_leftovers(grace).await;
+            }
+        };
+        let task = self.operations.tasks.spawn(all);
+        let _in_time = tokio::time::timeout(limits::KILL_REPLY, task).await;
     }
 
     /// Kills sessions; waits for a while, the rest end in the background.

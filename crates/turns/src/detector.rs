@@ -306,12 +306,14 @@ impl Detector {
             [limits::PROMPT_QUIET, limits::SCREEN_QUIET, self.profile.prompt.quiet, limits::LINGER];
         line.sort_unstable();
         let quiet = self.profile.view.quiet;
-        let screen = [limits::REPORT_QUIET, quiet, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
+        let command = quiet.max(limits::COMMAND_QUIET);
+        let screen =
+            [limits::REPORT_QUIET, quiet, command, limits::LINGER, limits::STILL_BUSY, limits::ABANDON];
         let moments = match (self.profile.kind, self.live.turn.is_some()) {
             (ProgramKind::Line, true) => &line[..],
             (ProgramKind::Line, false) => &line[..1],
             (ProgramKind::Screen, true) => &screen[..],
-            (ProgramKind::Screen, false) => &screen[..3],
+            (ProgramKind::Screen, false) => &screen[..4],
         };
         moments.get(self.live.stage).copied()
     }
@@ -322,6 +324,10 @@ impl Detector {
             TurnKey::LineFeed if self.profile.kind == ProgramKind::Line => self.submit(screen, keys, now),
             TurnKey::Escape => self.escape(),
             TurnKey::Interrupt => {
+                if self.live.turn.is_none() {
+                    // Without anything to interrupt it empties the input.
+                    keys.take_typed();
+                }
                 if !self.live.asked_at_input {
                     self.interrupt();
                 }

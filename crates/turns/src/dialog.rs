@@ -10,6 +10,21 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use swb_vt::{Color, Screen};
 
+/// Parts of questions that do not name what they are about.
+const GENERAL: [&str; 8] = [
+    "proceed",
+    "following",
+    "execution",
+    "permission required",
+    "this change",
+    "shell command",
+    "new file",
+    "allow",
+];
+
+/// The id of the option that stands for Escape.
+const CANCEL: &str = "esc";
+
 /// What choosing an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,6 +62,9 @@ pub struct DialogOption {
     pub label: String,
     /// Its meaning.
     pub meaning: Meaning,
+    /// Whether it confirms the decision that was made in the dialog before.
+    #[serde(default)]
+    pub confirms: bool,
     /// The names of the keys that choose it, in order.
     pub keys: Vec<String>,
 }
@@ -68,13 +86,24 @@ pub struct Dialog {
     pub tool: String,
     /// The question.
     pub question: String,
+    /// What it is about, such as the command to be run, if that is not in the question.
+    #[serde(default)]
+    pub subject: Option<String>,
     /// The text about it.
     pub detail: String,
-    /// The options; none if only a user at the terminal can answer.
+    /// Whether its beginning is not on the screen.
+    #[serde(default)]
+    pub cut: bool,
+    /// The options. If they cannot be read there is at most one, Escape, and only a user at the terminal can answer.
     pub options: Vec<DialogOption>,
 }
 
 impl Dialog {
+    /// Whether its own options could be read; Escape is offered in any case.
+    pub fn is_readable(&self) -> bool {
+        self.options.iter().any(|option| option.id != CANCEL)
+    }
+
     /// Whether an option is the marked one, or is chosen without moving a mark: its remaining keys choose it.
     pub fn is_marked(&self, option: &str) -> bool {
         self.options.iter().any(|known| known.id == option && known.moves().is_empty())
@@ -130,9 +159,12 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     };
     let first = found.first().map_or(at, |option| option.row);
     let top = first.saturating_sub(limits::DIALOG_ROWS);
-    let top = match &dialogs.top {
-        Some(border) => (top..first).rev().find(|y| border.is_match(&rows[*y])).map_or(top, |y| y + 1),
-        None => first.saturating_sub(limits::QUESTION_ROWS),
+    let border = dialogs.top.as_ref().map(|border| (top..first).rev().find(|y| border.is_match(&rows[*y])));
+    let (top, cut) = match border {
+        Some(Some(y)) => (y + 1, false),
+        // It begins above the screen, unless something else begins there.
+        Some(None) => (top, top == 0 && profile.kind == ProgramKind::Screen && !plain(&rows[0]).is_empty()),
+        None => (first.saturating_sub(limits::QUESTION_ROWS), false),
     };
     // The question itself precedes options in one row.
     let lead = found.first().filter(|_| profile.kind == ProgramKind::Line).map(|option| {
@@ -148,6 +180,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let raw = || (top..).zip(&rows[top..=first.min(rows.len() - 1)]);
     let tool = dialogs.tool.as_ref().and_then(|tool| raw().find_map(|(_, row)| named(tool, row, "tool")));
     let (asked_at, question) = question(dialogs, raw(), &said);
+    let subject = subject(profile, &rows[top..first], &question, cut);
     let everything = said.iter().map(|(_, row)| row.as_str()).collect::<Vec<_>>().join("\n");
     // Only the question itself is left out; otherwise its subject could be hidden in rows that look like it.
     let detail = said.iter().filter(|(y, row)| *y != asked_at || !row.ends_with(&question));
@@ -156,13 +189,58 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         Some(marked) if is_menu => menu_options(dialogs, found, marked),
         _ => options(dialogs, screen, found),
     };
+    let options = with_denial(profile, options);
     Dialog {
         id: fingerprint(&question, &everything, &options),
         tool: tool.unwrap_or_else(|| profile.name().to_owned()),
         question: bounded(&question),
+        subject: subject.as_deref().map(bounded),
         detail: bounded_end(&detail),
+        cut: cut || detail.chars().count() > limits::DIALOG_TEXT,
         options,
     }
+}
+
+/// What the question is about, unless the question itself names it.
+fn subject(profile: &Profile, rows: &[String], question: &str, cut: bool) -> Option<String> {
+    let dialogs = &profile.dialogs;
+    if !GENERAL.iter().any(|words| question.to_lowercase().contains(words)) {
+        return None;
+    }
+    let framed = dialogs.block.as_ref().and_then(|border| {
+        let first = rows.iter().position(|row| border.is_match(row))?;
+        let second = (first + 1..rows.len()).find(|y| border.is_match(&rows[*y]));
+        let (inside, mark) = match second {
+            Some(second) => (&rows[first + 1..second], ""),
+            // Only its end is on the screen.
+            None if cut => (&rows[..first], "…"),
+            None => return None,
+        };
+        let text = inside.iter().map(|row| plain(row)).filter(|row| !row.is_empty()).collect::<Vec<_>>();
+        Some(text.join(" ")).filter(|text| !text.is_empty()).map(|text| format!("{mark}{text}"))
+    });
+    let in_row = |row: &String| dialogs.subject.as_ref().and_then(|regex| named(regex, row, "text"));
+    // Lines end with it, pictures of a dialog begin with it.
+    let named = || match profile.kind {
+        ProgramKind::Line => rows.iter().rev().find_map(in_row),
+        ProgramKind::Screen => rows.iter().find_map(in_row),
+    };
+    framed.or_else(named)
+}
+
+/// The options, and Escape if none of them denies: it closes the dialogs of all agents that repaint.
+fn with_denial(profile: &Profile, mut options: Vec<DialogOption>) -> Vec<DialogOption> {
+    let denies = options.iter().any(|option| option.meaning.rejects());
+    if profile.kind == ProgramKind::Screen && !denies {
+        options.push(DialogOption {
+            id: CANCEL.to_owned(),
+            label: "Cancel".to_owned(),
+            meaning: Meaning::RejectOnce,
+            confirms: false,
+            keys: vec!["Escape".to_owned()],
+        });
+    }
+    options
 }
 
 /// Numbered options below each other, around the marked one.
@@ -226,7 +304,8 @@ fn menu_options(dialogs: &Dialogs, found: Vec<Found>, marked: usize) -> Vec<Dial
             Some(deny) => deny.split_whitespace().map(str::to_owned).collect(),
             None => moves.chain(["Enter".to_owned()]).collect(),
         };
-        DialogOption { id: (place + 1).to_string(), label: bounded(&found.label), meaning, keys }
+        let confirms = dialogs.confirms(&found.label);
+        DialogOption { id: (place + 1).to_string(), label: bounded(&found.label), meaning, confirms, keys }
     });
     choices.collect()
 }
@@ -287,7 +366,8 @@ fn options(dialogs: &Dialogs, screen: &Screen, found: Vec<Found>) -> Vec<DialogO
             continue;
         }
         let id = if key.is_empty() { (place + 1).to_string() } else { key };
-        options.push(DialogOption { id, label: bounded(&label), meaning, keys });
+        let confirms = dialogs.confirms(&label);
+        options.push(DialogOption { id, label: bounded(&label), meaning, confirms, keys });
     }
     options
 }

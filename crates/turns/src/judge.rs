@@ -71,7 +71,8 @@ impl Detector {
         self.live.status.state = ProgramState::Working;
         self.set_status(ProgramState::Asking, verdict.signal, &verdict.detail, now);
         if let Some(turn) = self.live.turn.as_mut() {
-            turn.worked = true;
+            // A list of settings to choose from is no work.
+            turn.worked |= !self.profile.is_command(&turn.typed);
             if turn.dialogs.len() < limits::DIALOGS {
                 turn.dialogs.push(offset);
             }
@@ -101,6 +102,7 @@ impl Detector {
         let enough = match (verdict.strong, verdict.signal) {
             (true, Signal::Screen) => self.profile.view.quiet,
             (true, _) => limits::REPORT_QUIET,
+            (false, _) if self.is_command() => self.profile.view.quiet.max(limits::COMMAND_QUIET),
             (false, _) if self.lingers(screen) => limits::LINGER,
             (false, _) => limits::ABANDON,
         };
@@ -115,6 +117,12 @@ impl Detector {
     fn lingers(&self, screen: &Screen) -> bool {
         let counted = self.live.sight.as_ref().is_some_and(|sight| sight.count.is_some());
         if self.live.turn.as_ref().is_some_and(|turn| turn.worked) { !counted } else { self.answered(screen) }
+    }
+
+    /// Whether the agent itself executes what was submitted, and was not seen working on it.
+    fn is_command(&self) -> bool {
+        let command = |turn: &Open| !turn.worked && self.profile.is_command(&turn.typed);
+        self.live.turn.as_ref().is_some_and(command)
     }
 
     /// Whether the input never left the input box. An interrupted turn may return there; others do not.

@@ -52,6 +52,9 @@ pub const SCREEN_QUIET: Duration = Duration::from_millis(850);
 pub const STEADY: Duration = Duration::from_millis(500);
 /// How long a screen must look ready without other evidence that the work is over.
 pub const LINGER: Duration = Duration::from_millis(3000);
+/// How long a screen must look ready after one of the agent's own commands: work shows its mark much sooner, and the
+/// state is to be right within two seconds.
+pub const COMMAND_QUIET: Duration = Duration::from_millis(1500);
 /// How long a ready screen may continue repainting before it counts as quiet: users type ahead.
 pub const HELD: Duration = Duration::from_millis(1500);
 /// How long a busy mark counts that does not move: marks of running work are animated.
@@ -101,5 +104,7 @@ pub(crate) const ROWS_ABOVE: usize = 12;
 /// Rows below the input box: its lower edge, hints, a menu of commands. What stands higher is an echo that
 /// resembles it.
 pub(crate) const ROWS_BELOW: usize = 16;
+/// Rows that text in an input box may take: agents show longer text as a mark.
+pub(crate) const INPUT_ROWS: usize = 24;
 /// Rows above a dialog's choices that are its question.
 pub(crate) const QUESTION_ROWS: usize = 6;

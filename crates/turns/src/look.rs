@@ -33,6 +33,9 @@ pub(crate) struct Sight {
     pub(crate) count: Option<String>,
     /// A mark above the box shows that the answer is over.
     pub(crate) done: bool,
+    /// Without an input box and other evidence: one of several rows is marked, as in a list to choose from.
+    #[serde(default)]
+    pub(crate) marked: bool,
     /// The text of the dialog, without the mark of the option.
     pub(crate) dialog: String,
     /// The row the state was read from.
@@ -42,14 +45,10 @@ pub(crate) struct Sight {
 /// Looks at the rows of a screen.
 pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     let used = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |y| y + 1);
-    let anchor = view.anchor.as_ref().and_then(|regex| {
-        (used.saturating_sub(limits::ROWS_BELOW)..used).rev().find(|y| {
-            let above = y.checked_sub(1).and_then(|y| rows.get(y)).map_or("", String::as_str);
-            regex.is_match(&rows[*y])
-                && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))
-        })
-    });
-    let asking = asking_row(&view.asking, rows, anchor).or_else(|| asking_row(&view.menu, rows, anchor));
+    let anchor = anchor_row(view, rows, used);
+    let known = asking_row(&view.asking, rows, anchor).or_else(|| asking_row(&view.menu, rows, anchor));
+    let overlay = overlay_row(view, &rows[..used], anchor).filter(|_| known.is_none());
+    let asking = known.or(overlay);
     let bottom = match (asking, anchor) {
         (Some(y), _) => y,
         (None, Some(y)) => box_top(view, rows, y),
@@ -60,6 +59,8 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
     let busy_below = below.clone().find(|row| view.busy_below.any(row));
     let busy = busy_below.or_else(|| above.clone().find(|row| view.busy_above.any(row)));
     let (shows, evidence) = match (asking, busy, anchor) {
+        // Marks of work may be explained by the keys that stop it.
+        (Some(_), Some(row), _) if known.is_none() => (Shows::Busy, row.trim()),
         (Some(y), ..) => (Shows::Asking, rows[y].trim()),
         (None, Some(row), _) => (Shows::Busy, row.trim()),
         (None, None, Some(y)) => (Shows::Ready, rows[y].trim()),
@@ -77,6 +78,7 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
                 .map(|m| m.as_str().to_owned())
         }),
         done: above.take(3).any(|row| view.done_above.any(row)),
+        marked: shows == Shows::Nothing && marked_row(&rows[..used]).is_some(),
         dialog: asking
             .map(|y| dialog_text(&rows[y.saturating_sub(limits::QUESTION_ROWS)..]))
             .unwrap_or_default(),
@@ -103,6 +105,15 @@ pub(crate) fn conversation(view: &View, rows: &[String]) -> Vec<String> {
     rows.iter().map(keep).collect()
 }
 
+/// The row by which the input box is found, among the first `used` rows.
+pub(crate) fn anchor_row(view: &View, rows: &[String], used: usize) -> Option<usize> {
+    let regex = view.anchor.as_ref()?;
+    (used.saturating_sub(limits::ROWS_BELOW)..used).rev().find(|y| {
+        let above = y.checked_sub(1).and_then(|y| rows.get(y)).map_or("", String::as_str);
+        regex.is_match(&rows[*y]) && view.anchor_above.as_ref().is_none_or(|border| border.is_match(above))
+    })
+}
+
 /// The row of a dialog: every pattern must match, below any input box.
 fn asking_row(patterns: &Patterns, rows: &[String], anchor: Option<usize>) -> Option<usize> {
     let mut patterns = patterns.iter();
@@ -113,17 +124,55 @@ fn asking_row(patterns: &Patterns, rows: &[String], anchor: Option<usize>) -> Op
     (below && all).then_some(row)
 }
 
+/// The row of something unknown that has replaced the input box, by the keys named below it: its marked row, or the one
+/// that names the keys.
+fn overlay_row(view: &View, rows: &[String], anchor: Option<usize>) -> Option<usize> {
+    let from = match anchor {
+        // A window over the screen leaves the input box where it is.
+        Some(_) if view.windows => 0,
+        // Where a frame tells the input box from other rows, what follows it are hints about the input.
+        Some(_) if view.anchor_above.is_some() || view.body.is_some() => return None,
+        Some(y) => (y + 1).max(rows.len().saturating_sub(limits::ROWS_BELOW)),
+        None => rows.len().saturating_sub(limits::ROWS_BELOW),
+    };
+    let keys = (from..rows.len()).rev().find(|y| view.overlay.any(&rows[*y]))?;
+    let options = &rows[keys.saturating_sub(limits::DIALOG_ROWS)..keys];
+    let marked = |patterns: &Patterns| {
+        let first = patterns.iter().next()?;
+        options.iter().rposition(|row| first.is_match(row)).map(|n| keys - options.len() + n)
+    };
+    Some(marked(&view.asking).or_else(|| marked(&view.menu)).unwrap_or(keys))
+}
+
+/// The marked row of a list at the end of a screen: the row above or below it begins in the same column, without a mark.
+fn marked_row(rows: &[String]) -> Option<usize> {
+    let label = |row: &str| row.chars().position(|c| c.is_alphanumeric());
+    let plain = |row: &String| row.chars().take_while(|c| !c.is_alphanumeric()).all(char::is_whitespace);
+    let from = rows.len().saturating_sub(limits::ROWS_BELOW);
+    (from..rows.len()).rev().find(|y| {
+        let is_marked = rows[*y].trim_start().starts_with(['❯', '›', '▸', '▶', '➜', '→', '◉', '●', '>']);
+        let beside = [y.checked_sub(1), y.checked_add(1)].into_iter().flatten().filter_map(|y| rows.get(y));
+        is_marked && label(&rows[*y]).is_some() && {
+            let column = label(&rows[*y]);
+            beside.into_iter().any(|row| plain(row) && label(row) == column)
+        }
+    })
+}
+
 /// The row of a menu on a screen without input box, of a program that is known to ask.
 pub(crate) fn menu_row(view: &View, rows: &[String]) -> Option<usize> {
-    let first = view.menu.iter().next().filter(|_| look(view, rows).shows == Shows::Nothing)?;
-    rows.iter().rposition(|row| first.is_match(row))
+    let used = rows.iter().rposition(|row| !row.trim().is_empty()).map_or(0, |y| y + 1);
+    let nothing = look(view, rows).shows == Shows::Nothing;
+    let first = view.menu.iter().next().filter(|_| nothing);
+    let known = first.and_then(|first| rows.iter().rposition(|row| first.is_match(row)));
+    known.or_else(|| marked_row(&rows[..used]).filter(|_| nothing))
 }
 
 fn dialog_text(rows: &[String]) -> String {
     rows.concat().chars().filter(|c| c.is_alphanumeric()).take(2000).collect()
 }
 
-fn box_top(view: &View, rows: &[String], anchor: usize) -> usize {
+pub(crate) fn box_top(view: &View, rows: &[String], anchor: usize) -> usize {
     if view.anchor_above.is_some() {
         return anchor.saturating_sub(1);
     }

@@ -46,6 +46,8 @@ impl Detector {
                     return Some(Some(Verdict::new(ProgramState::Working, true, signal, &heard.detail)));
                 }
                 _ if !self.fresh(heard) => {}
+                // A program that waits for a choice may call itself idle.
+                ProgramState::Ready if self.shows() == Shows::Asking || self.may_ask() => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
@@ -82,6 +84,7 @@ impl Detector {
             // Marks of running work are animated.
             Shows::Busy if quiet >= limits::STILL_BUSY => verdict(ProgramState::Unknown, false),
             Shows::Busy => verdict(ProgramState::Working, true),
+            Shows::Nothing if sight.marked && quiet >= limits::LINGER => verdict(ProgramState::Asking, true),
             Shows::Nothing => None,
             Shows::Ready => {
                 let Some(turn) = &self.live.turn else { return verdict(ProgramState::Ready, true) };
@@ -103,6 +106,11 @@ impl Detector {
                 }
             }
         }
+    }
+
+    /// Whether a list to choose from may have replaced the input box, and nothing was submitted.
+    fn may_ask(&self) -> bool {
+        self.live.turn.is_none() && self.live.sight.as_ref().is_some_and(|sight| sight.marked)
     }
 
     /// Whether the program was seen working since the submission; without a turn it was not.

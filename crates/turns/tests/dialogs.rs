@@ -79,6 +79,7 @@ fn claude_is_answered_with_numbers_and_escape() {
     assert_eq!((dialog.tool.as_str(), dialog.question.as_str()), ("Bash command", "Do you want to proceed?"));
     assert!(dialog.detail.contains("touch made.txt && ls -la"));
     let always = "Yes, and always allow access to project/ from this project";
+    assert_eq!(dialog.subject.as_deref(), Some("touch made.txt && ls -la"));
     let expected = [
         ("Yes", AllowOnce, "1".to_owned()),
         (always, AllowAlways, "2".to_owned()),
@@ -92,6 +93,7 @@ fn codex_is_answered_with_the_letters_it_names() {
     let dialog = only("codex/04-tool-denied").unwrap();
     assert_eq!(dialog.question, "Would you like to run the following command?");
     assert!(dialog.detail.ends_with("$ touch made.txt && ls"), "{}", dialog.detail);
+    assert_eq!(dialog.subject.as_deref(), Some("touch made.txt && ls"));
     let always = "Yes, and don't ask again for commands that start with `touch made.txt`";
     let expected = [
         ("Yes, proceed", AllowOnce, "y".to_owned()),
@@ -139,6 +141,8 @@ fn aider_is_answered_with_a_letter_and_enter() {
         ("Don't ask again", RejectAlways, "d Enter".to_owned()),
     ];
     assert_eq!(options(&found[1]), expected);
+    let subjects: Vec<Option<&str>> = found.iter().map(|dialog| dialog.subject.as_deref()).collect();
+    assert_eq!(subjects, [Some("made.txt"), Some("ls"), None]);
     assert_ne!(found[0].id, found[1].id);
 }
 
@@ -155,6 +159,102 @@ fn shown(profile: &str, text: &str) -> Option<Dialog> {
 }
 
 const RULE: &str = "────────────────────────────────────────";
+
+#[test]
+fn the_command_is_named_where_the_question_does_not() {
+    let rule = "╌".repeat(60);
+    let claude = |question: &str| {
+        let text = format!(
+            "{RULE}\n Bash command\n Make a file\n{rule}\n touch made.txt\n{rule}\n Rule Bash.\n\n {question}\n\
+             \x20❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        );
+        shown("claude", &text).unwrap().subject
+    };
+    assert_eq!(claude("Do you want to proceed?").as_deref(), Some("touch made.txt"));
+    assert_eq!(claude("Do you want to make this edit to made.txt?"), None);
+    let gemini = "╭─────╮\n│ ? Shell  touch made.txt │\n│ ╭────╮ │\n│ │ touch made.txt │ │\n│ ╰────╯ │\n\
+                  │ Allow execution of [Shell]? │\n│ │\n│ ● 1. Allow once │\n│   2. No, suggest changes (esc) │\n╰─────╯";
+    assert_eq!(shown("gemini", gemini).unwrap().subject.as_deref(), Some("touch made.txt"));
+}
+
+#[test]
+fn a_dialog_that_begins_above_the_screen_is_cut() {
+    let edit = |rows: usize| {
+        let lines: String = (0..rows).map(|n| format!(" {n} a line\n")).collect();
+        let text = format!(
+            "{RULE}\n Edit file\n{lines} Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
+        );
+        shown("claude", &text).unwrap().cut
+    };
+    assert!(!edit(5) && edit(40));
+    let rule = "╌".repeat(60);
+    let lines: String = (0..40).map(|n| format!(" │ echo {n}\n")).collect();
+    let text = format!(
+        "{RULE}\n Bash command\n{rule}\n{lines}{rule}\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n"
+    );
+    let tall = shown("claude", &text).unwrap();
+    assert!(tall.cut && tall.subject.unwrap().ends_with("echo 38 echo 39"));
+}
+
+/// What a program asks when it starts, or when one of its own commands lets the user choose.
+const TRUST: &str = "  Folder access\n  /home/u/api\n\n  Trust this folder? Codex can read, edit, and run files.\n\n\
+                     › 1. Trust and continue\n  2. Back to Agent Command Center\n\n  enter continue · esc back";
+const SIGN_IN: &str = "  Welcome to Codex\n\n  Choose how you want to use Codex.\n\n> 1. Sign in with ChatGPT\n\
+                       \x20    Usage included\n\n  2. Use an OpenAI API key\n     Pay for what you use\n\n  Press enter to continue";
+const MODEL: &str = "❯ /clear\n▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Select model\n   Switch between Claude models.\n\n\
+                     \x20  ❯ 1. Default (recommended) ✔  Use the default model\n     2. Opus                     Opus 5.5\n\
+                     \x20  ↓ 3. Fable                    Fable 5.2\n\n   Enter to set as default · s to use this session only · Esc to cancel";
+const THEME: &str = "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Theme\n\n   Choose the text style\n\n       Auto\n   ❯ ✔ Dark mode\n\
+                     \x20      Light mode\n     ↓ 2 more\n\n   Enter to select · Esc to cancel";
+const STATUS: &str =
+    "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Settings  Status   Config\n\n   Version:   2.1.325\n\n   Esc to cancel";
+const CENTER: &str =
+    "  Agent command center\n\n  › ● A task       Ready\n\n  ? help  esc back  ↑/↓ move  enter open  n new";
+const GEMINI_THEME: &str = "╭────────────╮\n│ > Select Theme │\n│ ●  4. Default Dark │\n│    5. Dracula Dark │\n│ │\n\
+                            │ (Use Enter to select, Tab to configure scope, Esc to close) │\n╰────────────╯";
+const WINDOW: &str = "  ┃  hello\n     ok then\n     ▣  Bu    Themes                                  esc\n\
+                      \x20             nord\n            ● opencode\n  ┃\n  ┃  Build · Stub\n  ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀";
+
+#[test]
+fn what_has_replaced_the_input_box_is_a_dialog() {
+    for (profile, screen, question) in [
+        ("codex", TRUST, "Trust this folder?"),
+        ("codex", SIGN_IN, "Choose how you want to use Codex."),
+        ("codex", CENTER, ""),
+        ("claude", MODEL, ""),
+        ("claude", THEME, ""),
+        ("claude", STATUS, ""),
+        ("gemini", GEMINI_THEME, ""),
+        ("opencode", WINDOW, ""),
+    ] {
+        let found = shown(profile, screen).unwrap_or_else(|| panic!("{screen}"));
+        assert!(question.is_empty() || found.question == question, "{found:#?}");
+        assert!(found.options.iter().any(|option| option.meaning.rejects()), "{found:#?}");
+    }
+    let trust = shown("codex", TRUST).unwrap();
+    let expected = [
+        ("Trust and continue", AllowOnce, "1".to_owned()),
+        ("Back to Agent Command Center", RejectOnce, "2".to_owned()),
+    ];
+    assert_eq!(options(&trust), expected);
+}
+
+#[test]
+fn not_to_trust_is_to_deny() {
+    let text = "╭────╮\n│ Do you trust the files in this folder? │\n│ ● 1. Trust folder (p) │\n\
+                │   2. Trust parent folder (u) │\n│   3. Don't trust │\n╰────╯";
+    let meanings: Vec<Meaning> =
+        shown("gemini", text).unwrap().options.iter().map(|option| option.meaning).collect();
+    assert_eq!(meanings, [AllowOnce, AllowOnce, RejectOnce]);
+}
+
+#[test]
+fn hints_below_an_input_box_are_no_dialog() {
+    let claude = format!("● Press Enter to go on\n{RULE}\n❯ text\n{RULE}\n  Esc to clear");
+    assert_eq!(shown("claude", &claude), None);
+    let codex = "• Press enter to go on, esc to cancel\n\n› text\n\n  /model   press enter to choose\n  ? for shortcuts";
+    assert_eq!(shown("codex", codex), None);
+}
 
 #[test]
 fn the_text_of_a_command_is_not_an_option() {
@@ -202,8 +302,10 @@ fn the_mark_may_stand_anywhere() {
 fn a_question_with_several_answers_asks_no_permission() {
     let text = format!("{RULE}\n Which one?\n\n ❯ 1. Red\n   2. Green\n   3. Type something");
     let found = shown("claude", &text).unwrap();
-    assert!(!found.asks_permission() && found.options.len() == 3);
-    assert!(found.options.iter().all(|option| option.meaning == Meaning::Other));
+    assert!(!found.asks_permission() && found.options.len() == 4);
+    assert!(found.options[..3].iter().all(|option| option.meaning == Meaning::Other));
+    // It can be denied all the same.
+    assert_eq!(options(&found)[3], ("Cancel", RejectOnce, "Escape".to_owned()));
 }
 
 #[test]
@@ -250,7 +352,8 @@ fn a_screen_without_a_dialog_has_none() {
 #[test]
 fn an_unreadable_dialog_has_no_options() {
     let found = shown("opencode", "  ┃  △ Something new\n  ┃  press any key\n").unwrap();
-    assert_eq!((found.question.as_str(), found.options.len()), ("Something new", 0));
+    assert_eq!((found.question.as_str(), found.is_readable()), ("Something new", false));
+    assert_eq!(options(&found), [("Cancel", RejectOnce, "Escape".to_owned())]);
 }
 
 #[test]

@@ -235,9 +235,9 @@ fn enter_during_work_does_not_start_a_turn() {
 #[test]
 fn commands_without_work_end_with_their_answer_or_are_dropped() {
     let mut session = claude_ready();
-    session.keys("/cost\r").out(claude(&["❯ /cost", "  ⎿ nothing yet"], "", IDLE)).wait(2_000);
+    session.keys("/cost\r").out(claude(&["❯ /cost", "  ⎿ nothing yet"], "", IDLE)).wait(1_000);
     assert_eq!(session.turns.len(), 0);
-    session.wait(2_000);
+    session.wait(1_000);
     assert_eq!(session.texts(), ["⎿ nothing yet"]);
     session.keys("/clear\r").out(claude(&["Claude Code"], "", IDLE)).wait(60_000);
     assert_eq!((session.turns.len(), session.state()), (1, ProgramState::Ready));

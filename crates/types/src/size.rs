@@ -14,6 +14,9 @@ impl Size {
     /// The size of a session that no client has resized.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
 
+    /// The size of a session that is started in the background: wide enough for code, as high as most windows.
+    pub const DETACHED: Self = Self { cols: 120, rows: 40 };
+
     /// Makes a size, or nothing when either side is zero.
     pub fn new(cols: u16, rows: u16) -> Option<Self> {
         (cols > 0 && rows > 0).then_some(Self { cols, rows })

@@ -7,8 +7,8 @@ use super::tools::{AcpTools, ToolUpdate, block_text};
 use super::usage::{self, SessionCost};
 use super::{ConnectedAgent, limits};
 use agent_client_protocol_schema::v1::{
-    CancelNotification, Error, ErrorCode, Plan, PlanEntryPriority, PlanEntryStatus, PromptRequest, SessionId,
-    SessionNotification, SessionUpdate, ToolCallUpdate, UsageUpdate,
+    CancelNotification, Error, ErrorCode, Plan, PlanEntryPriority, PlanEntryStatus, PromptRequest,
+    RequestPermissionRequest, SessionId, SessionNotification, SessionUpdate, ToolCallUpdate, UsageUpdate,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,37 @@ pub(super) struct Generation<'a> {
     pub(super) tools: AcpTools,
     /// The cost of the session as last reported.
     pub(super) bill: &'a mut SessionCost,
+    pub(super) paragraphs: Paragraphs,
+}
+
+/// Separates text before a tool call from text after it: agents send both without a line break.
+#[derive(Debug, Default)]
+pub(super) struct Paragraphs {
+    /// Whether text was sent since the last tool call, and ended a line.
+    written: Option<bool>,
+    /// The same before the last tool call, if no text followed yet.
+    before_tool: Option<bool>,
+}
+
+impl Paragraphs {
+    fn tool(&mut self) {
+        self.before_tool = self.written.take().or(self.before_tool);
+    }
+
+    /// The text with what has to precede it.
+    fn text(&mut self, text: String) -> String {
+        if text.is_empty() {
+            return text;
+        }
+        let separator = match self.before_tool.take() {
+            _ if text.starts_with('\n') => "",
+            Some(true) => "\n",
+            Some(false) => "\n\n",
+            None => "",
+        };
+        self.written = Some(text.ends_with('\n'));
+        format!("{separator}{text}")
+    }
 }
 
 impl Generation<'_> {
@@ -51,6 +82,9 @@ impl Generation<'_> {
                     Some(RpcMessage::Response(id, answer)) if id == wanted => return Ok(Some(answer)),
                     Some(RpcMessage::Request(..)) if serving.is_full() => return Err(link.does_not_read()),
                     Some(RpcMessage::Request(id, method, params)) => {
+                        if method == "session/request_permission" {
+                            self.announce(&params).await;
+                        }
                         let answer = self.server.serve(&method, params, &self.tools, &mut talking.terminals);
                         serving.add(id, answer);
                     }
@@ -69,12 +103,14 @@ impl Generation<'_> {
         }
         let exchange = self.exchange;
         match notification.update {
-            SessionUpdate::AgentMessageChunk(chunk) => exchange.text(block_text(&chunk.content)).await,
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                let text = self.paragraphs.text(block_text(&chunk.content));
+                exchange.text(text).await;
+            }
             SessionUpdate::AgentThoughtChunk(chunk) => exchange.thought(block_text(&chunk.content)).await,
             SessionUpdate::ToolCall(call) => {
                 let update = ToolCallUpdate::from(call);
-                let updates = self.tools.hear(&update.tool_call_id, update.fields, true);
-                self.tell(updates).await;
+                self.begin_tool(update).await;
             }
             SessionUpdate::ToolCallUpdate(update) => {
                 let updates = self.tools.hear(&update.tool_call_id, update.fields, false);
@@ -84,6 +120,22 @@ impl Generation<'_> {
             SessionUpdate::UsageUpdate(usage) => self.used(&usage).await,
             _ => {}
         }
+    }
+
+    /// Some agents announce a tool only in the request for its permission.
+    async fn announce(&mut self, params: &Value) {
+        let Ok(request) = RequestPermissionRequest::deserialize(params) else { return };
+        if request.session_id == self.session && self.tools.get(&request.tool_call.tool_call_id).is_none() {
+            self.begin_tool(request.tool_call).await;
+        }
+    }
+
+    async fn begin_tool(&mut self, update: ToolCallUpdate) {
+        if self.tools.get(&update.tool_call_id).is_none() {
+            self.paragraphs.tool();
+        }
+        let updates = self.tools.hear(&update.tool_call_id, update.fields, true);
+        self.tell(updates).await;
     }
 
     async fn tell(&self, updates: Vec<ToolUpdate>) {
@@ -173,5 +225,32 @@ async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_after_a_tool_is_a_new_paragraph() {
+        let answer = |parts: &[&str]| {
+            let mut paragraphs = Paragraphs::default();
+            let mut answer = String::new();
+            for part in parts {
+                match *part {
+                    "tool" => paragraphs.tool(),
+                    text => answer += &paragraphs.text(text.to_owned()),
+                }
+            }
+            answer
+        };
+        assert_eq!(
+            answer(&["I look", " it up.", "tool", "tool", "", "Here", " it is."]),
+            "I look it up.\n\nHere it is."
+        );
+        assert_eq!(answer(&["One.\n", "tool", "Two."]), "One.\n\nTwo.");
+        assert_eq!(answer(&["One.", "tool", "\n\nTwo."]), "One.\n\nTwo.");
+        assert_eq!(answer(&["tool", "Two."]), "Two.");
     }
 }

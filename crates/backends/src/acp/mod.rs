@@ -23,7 +23,7 @@ use crate::BackendContext;
 use crate::config::AgentConfig;
 use agent_client_protocol_schema::v1::{ContentBlock, PromptRequest, SessionId, TextContent};
 use agent_requests::AgentRequests;
-use generation::Generation;
+use generation::{Generation, Paragraphs};
 use serde_json::{Value, json};
 use session::{AcpSession, Ready};
 use std::path::PathBuf;
@@ -168,6 +168,7 @@ impl Acp {
             session: session.id.clone(),
             tools: AcpTools::default(),
             bill: &mut self.bill,
+            paragraphs: Paragraphs::default(),
         };
         let terminals = talking.terminals.count();
         let ended = generation.run(talking, &prompt).await;

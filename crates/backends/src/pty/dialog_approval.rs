@@ -48,7 +48,7 @@ impl<'a> DialogWatcher<'a> {
         }
         let known = id(shown).unwrap_or_default();
         if self.waiting.is_none() && self.left.as_ref() != Some(&known) {
-            match shown.clone().filter(|dialog| !dialog.options.is_empty()) {
+            match shown.clone().filter(Dialog::is_readable) {
                 Some(dialog) => self.waiting = Some((dialog.clone(), put(self.exchange, dialog))),
                 None if times < limits::DIALOG_UNREADABLE => {}
                 None => {
@@ -72,7 +72,11 @@ impl<'a> DialogWatcher<'a> {
     pub(super) async fn settle(&mut self, outcome: DialogOutcome) {
         let Some((dialog, _)) = self.waiting.take() else { return };
         let option = match outcome {
-            DialogOutcome::Decided(Decision::Decided(verdict)) => chosen(&dialog, &verdict),
+            DialogOutcome::Decided(Decision::Decided(verdict)) => {
+                // A client may ask for more than the dialog offers.
+                let once = ApprovalAnswer { always: false, ..verdict.clone() };
+                chosen(&dialog, &verdict).or_else(|| chosen(&dialog, &once))
+            }
             // Without a decision it must be denied (SS-62).
             DialogOutcome::Decided(Decision::Lapsed) => chosen(&dialog, &ApprovalAnswer::default()),
             DialogOutcome::Decided(Decision::Stopped | Decision::Withdrawn) => {
@@ -151,13 +155,16 @@ mod tests {
             id: id.to_owned(),
             label: label.to_owned(),
             meaning: Meaning::Other,
+            confirms: false,
             keys: vec![id.to_owned()],
         };
         let dialog = Dialog {
             id: "d".to_owned(),
             tool: "t".to_owned(),
             question: "Which one?".to_owned(),
+            subject: None,
             detail: String::new(),
+            cut: false,
             options: vec![option("1", "Red"), option("2", "Green")],
         };
         let named = |answer: &str| named(&dialog, &Answers::single(answer));

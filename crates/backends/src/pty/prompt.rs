@@ -88,7 +88,7 @@ impl<'a> PtyPrompt<'a> {
                 Ok(growing) => return Ok(Some((growing, before))),
                 Err(TypingError::Stopped) => return Ok(None),
                 // A dialog appeared at the last moment; handle it first.
-                Err(TypingError::Asks { typed: false }) if Instant::now() < deadline => {
+                Err(TypingError::Asks { typed: false, .. }) if Instant::now() < deadline => {
                     sleep(limits::LOOK).await;
                 }
                 Err(error) => return Err(Failure::Agent(format!("cannot type the prompt: {error}"))),

@@ -31,7 +31,7 @@ use crate::console::{print_text, say_text};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use swb_types::PtyId;
+use swb_types::{PtyId, Size};
 
 /// The text below the options in `swb --help`.
 const AFTER_HELP: &str = "\
@@ -183,7 +183,8 @@ Examples:
   swb run -d -n build -- make -j8    in the background
   swb run -d --json -- make | jq -r .session
 
-The command gets your environment, file mode mask, TERM and terminal size.")]
+The command gets your environment, file mode mask and TERM. Its terminal has the size of yours; with --detach it has
+120 columns and 40 rows until you attach.")]
 pub(crate) struct RunArgs {
     /// Name of the session: letters, digits, '.', '_' and '-' [default: the directory's name]
     #[arg(short, long)]
@@ -191,6 +192,9 @@ pub(crate) struct RunArgs {
     /// Start the session in the background and print its name
     #[arg(short, long)]
     pub(crate) detach: bool,
+    /// Size of the terminal of a session in the background, such as 80x24 [default: 120x40]
+    #[arg(long, value_name = "COLSxROWS", requires = "detach", value_parser = parse_size)]
+    pub(crate) size: Option<Size>,
     /// Directory to run in [default: the current one]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -400,6 +404,14 @@ pub(crate) struct ManArgs {
 }
 
 /// Parses the number of a terminal.
+pub(crate) fn parse_size(text: &str) -> Result<Size, String> {
+    let sides = text.split_once(['x', 'X', '×']);
+    let numbers = sides.and_then(|(cols, rows)| Some((cols.parse().ok()?, rows.parse().ok()?)));
+    numbers
+        .and_then(|(cols, rows)| Size::new(cols, rows))
+        .ok_or_else(|| "not a size such as 80x24".to_owned())
+}
+
 pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
     text.parse().map(PtyId)
 }

@@ -47,8 +47,8 @@ Examples:
   swb capture api && swb paste review
   swb capture api:3
 
-There is one buffer, shared with clippy's clients. It holds the raw bytes of the turn: when pasted, line breaks and
-escape sequences act as keys. `swb relay` types the text instead.")]
+There is one buffer, shared with clippy's clients. It holds the raw bytes of the turn: when clippy's clients paste them,
+line breaks and escape sequences act as keys. `swb paste` types the text instead.")]
 pub(crate) struct CaptureArgs {
     /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) id: String,
@@ -57,11 +57,18 @@ pub(crate) struct CaptureArgs {
 /// Arguments of `paste`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Types the contents of the relay buffer byte for byte, as clippy's `paste` does: a shell runs each line of it.
-`swb relay` types text that cannot press keys.")]
+Types the text of the turn in the relay buffer, as `swb relay` does: it presses no keys, and a line such as
+[from api, turn 3] comes first, so that it is no command of the agent that reads it.
+With --raw the bytes are typed unchanged, as clippy's `paste` does: a shell runs each line of them.")]
 pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
+    /// Type the text without the line of origin; fails if it would be a command
+    #[arg(long)]
+    pub(crate) verbatim: bool,
+    /// Type the bytes as the program wrote them; they can press any key
+    #[arg(long, conflicts_with = "verbatim")]
+    pub(crate) raw: bool,
 }
 
 /// Arguments of `relay`.
@@ -73,7 +80,11 @@ Examples:
   swb relay api review --template ask.txt --submit
 
 Types the text of a turn. Control characters are removed, and the text is sent as a bracketed paste if the program
-has asked for that, so that no text can press keys. A template may contain {text}, {turn_id} and {session}.")]
+has asked for that, so that no text can press keys. A template may contain {text}, {turn_id} and {session}.
+
+A line such as [from api, turn 3] comes first, so that the text is no command of the agent that reads it: an answer that
+begins with `!` or `/` would be one. Without that line (--verbatim, --template) such text is refused. Nothing is
+submitted to a shell or another program that runs what it reads.")]
 pub(crate) struct RelayArgs {
     /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) from: String,
@@ -88,6 +99,9 @@ pub(crate) struct RelayArgs {
     /// Press Enter after the text
     #[arg(short, long)]
     pub(crate) submit: bool,
+    /// Type the text without the line of origin; fails if it would be a command
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) verbatim: bool,
     /// Type the bytes as the program wrote them; they can press any key
     #[arg(long)]
     pub(crate) raw: bool,
@@ -102,10 +116,13 @@ Examples:
   swb ask api 'run the tests' --json | jq -r .text
 
 Types the text, presses Enter, waits for the answer and prints it. Waits for an agent that is still starting.
-Fails if the agent is working or asking something, unless --force is given.
+Fails if the agent is working or asking something, or if its input holds text that was not submitted, unless --force
+is given. Enter is pressed only when the agent's input box shows the text; otherwise the text is removed, and what is
+on the screen is printed.
 
-Exits with 0 if the agent has answered, 5 if it asks something first (`swb screen` shows the question,
-`swb keys` answers it), 124 on a timeout, and 1 if the session ends first.")]
+Exits with 0 if the agent has answered, 5 if it asks something first (`swb approvals` shows the question
+and answers it, `swb keys` presses keys), 124 on a timeout, 130 if the answer was interrupted or Ctrl+C was
+pressed, and 1 if the session ends first.")]
 pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
@@ -115,7 +132,7 @@ pub(crate) struct AskArgs {
     /// Give up after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Send even if the agent is busy
+    /// Send even if the agent is busy, or its input holds other text
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Print the bytes of the answer as the program wrote them

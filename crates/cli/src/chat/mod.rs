@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     match prompt {
         Some(prompt) => {
             check_reader(&prompt, opened.agent.as_deref(), needed)?;
-            one_shot::run(link, opened, prompt, args, context.json)
+            one_shot::run(context, link, opened, prompt, args)
         }
         None => interactive::run(context, endpoint, link, opened, choice),
     }

@@ -7,7 +7,9 @@ use super::open_session::OpenedSession;
 use super::{OneShotPrompt, SHELL_AGENT};
 use crate::args;
 use crate::attach::follow::timespec;
+use crate::commands::{turn, wait};
 use crate::console::{print_bytes, print_json, print_text, say, say_coloured, say_text};
+use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::terminal::signals::Signals;
@@ -26,6 +28,7 @@ use swb_tui::input::keys::Key;
 use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
 use swb_tui::view::transcript::{AnswerEnd, Transcript};
+use swb_wire::control::{Turn, Wait, WaitReply, WaitUntil};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ChatEnd, ChatSend, ChatSendOptions, ErrorInfo, Request, ServerMessage, SessionRef,
     SessionSave,
@@ -64,7 +67,7 @@ struct OneShotRun {
     raw: bool,
     /// Standard output is a terminal.
     shown: bool,
-    /// The whole answer, for programs.
+    /// The answer so far.
     text: String,
     /// The answer so far is empty or ends with a newline.
     ends_line: bool,
@@ -77,12 +80,15 @@ struct OneShotRun {
 
 /// Sends one message and prints the answer.
 pub(super) fn run(
+    context: &Context,
     link: ChatConnection,
     opened: OpenedSession,
     prompt: OneShotPrompt,
     args: &args::ChatArgs,
-    json: bool,
 ) -> Outcome {
+    let json = context.json;
+    // A conversation may be about a terminal, whose turns outlive the daemon.
+    let newest = wait::newest(context, &opened.name).ok().flatten().unwrap_or(0);
     let mut signals = Signals::catch(&[SIGHUP, SIGINT, SIGTERM])?;
     let watched = args.verbose || (isatty(stderr()) && !json);
     let width = size::current().map_or(80, |size| usize::from(size.cols()).saturating_sub(1));
@@ -121,7 +127,10 @@ pub(super) fn run(
     let options = prompt.piped.then(|| ChatSendOptions { piped: Some(true), ..ChatSendOptions::default() });
     let request = ChatSend { content: Some(prompt.text), options, ..ChatSend::default() };
     let sent = run.link.send(&Request::ChatSend(request));
-    let result = run.until_answered(&sent, &mut signals);
+    let mut result = run.until_answered(&sent, &mut signals);
+    if matches!(result, Ok(AnswerEnd::Interrupted)) && run.closed.is_none() && run.link.is_closed() {
+        result = run.rest_of_turn(context, newest);
+    }
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
         // The reader of the answer is gone; the agent need not continue.
         run.link.tell(&Request::ChatStop(SessionRef::default()));
@@ -164,6 +173,19 @@ impl OneShotRun {
                 self.link.send(&Request::ChatStop(SessionRef::default()));
             }
         }
+    }
+
+    /// After the daemon's death: an agent in a terminal goes on, and the next daemon finds its turn.
+    fn rest_of_turn(&mut self, context: &Context, newest: u64) -> Result<AnswerEnd, Failure> {
+        let (session, until) = (self.session.clone(), Some(WaitUntil::Turn));
+        let request = Wait { session, until, after: Some(newest), ..Wait::default() };
+        let Ok(Some(WaitReply { turn_id: Some(turn_id), .. })) = wait::until(context, request, None) else {
+            return Ok(AnswerEnd::Interrupted);
+        };
+        let turn = turn::fetch(context, Turn { turn_id: Some(turn_id), ..Turn::default() }, false)?;
+        let rest = rest(&self.text, &turn.text).to_owned();
+        self.event(ViewEvent::Said { text: rest, last: false })?;
+        Ok(AnswerEnd::Completed)
     }
 
     fn wait(&mut self, signals: &Signals) -> Result<(), Failure> {
@@ -237,10 +259,10 @@ impl OneShotRun {
             ViewEvent::Said { text, .. } if text.is_empty() => Ok(()),
             ViewEvent::Said { text, .. } => {
                 self.ends_line = text.ends_with('\n');
+                if self.text.len() < limits::RESULT {
+                    self.text.push_str(&text);
+                }
                 if self.json {
-                    if self.text.len() < limits::RESULT {
-                        self.text.push_str(&text);
-                    }
                     return self.tell(|| json!({"event": "text", "text": text}));
                 }
                 self.end_prompt();
@@ -459,6 +481,11 @@ impl OneShotRun {
     fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
         if self.json { print_json(&event()) } else { Ok(()) }
     }
+}
+
+/// What follows in a whole answer after the part of it that was printed; all of it if that was something else.
+fn rest<'a>(printed: &str, whole: &'a str) -> &'a str {
+    whole.strip_prefix(printed).or_else(|| whole.strip_prefix(printed.trim_end())).unwrap_or(whole)
 }
 
 /// Why the connection was closed, by the reason the daemon gave.

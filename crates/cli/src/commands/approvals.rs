@@ -16,8 +16,8 @@ use swb_wire::control::{
 };
 
 /// Names of the parameters that tell best what a tool works on.
-const TELLING: [&str; 9] =
-    ["command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
+const TELLING: [&str; 10] =
+    ["subject", "command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
 
 /// The output of `approve --json` and `deny --json`.
 #[derive(Debug, Serialize)]
@@ -151,10 +151,16 @@ fn what(approval: &ApprovalItem) -> String {
     let description =
         description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| approval.reason.clone());
     let line = printable(description.trim());
-    match line.char_indices().nth(limits::APPROVAL_WIDTH) {
+    let line = match line.char_indices().nth(limits::APPROVAL_WIDTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.into_owned(),
-    }
+    };
+    if is_cut(approval) { format!("{line} (cut)") } else { line }
+}
+
+/// Whether a part of a dialog is not on the screen of its terminal.
+fn is_cut(approval: &ApprovalItem) -> bool {
+    approval.cut && approval.kind == ApprovalKind::Terminal
 }
 
 fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
@@ -182,7 +188,9 @@ fn details(approval: &ApprovalItem, now: u64, home: &Path) -> String {
         Value::Null | Value::Object(_) => {}
         other => field(&mut text, "Parameters", &other.to_string()),
     }
-    if approval.cut {
+    if is_cut(approval) {
+        text.push_str("  (cut: the dialog does not fit its terminal; `swb attach` shows the rest)\n");
+    } else if approval.cut {
         text.push_str("  (some values are shortened)\n");
     }
     if !approval.options.is_empty() {
@@ -260,6 +268,15 @@ mod tests {
         (dialog.kind, dialog.reason) = (ApprovalKind::Terminal, "one\ntwo".into());
         let shown = text(&[warned, dialog], 160, Path::new("/home/u"));
         assert!(shown.ends_with("\nauth-1: Unix sockets are open\\u{1b}[2J\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_dialog_that_is_not_all_on_the_screen_is_cut() {
+        let mut tall =
+            approval("term-1", "api", "Bash command", json!({"subject": "make", "question": "Go on?"}));
+        (tall.kind, tall.cut) = (ApprovalKind::Terminal, true);
+        assert_eq!(what(&tall), "make (cut)");
+        assert!(details(&tall, 160, Path::new("/")).contains("(cut: the dialog does not fit"), "{tall:?}");
     }
 
     #[test]

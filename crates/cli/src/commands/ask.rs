@@ -8,8 +8,12 @@ use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::stdin;
+use crate::terminal::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
+use signal_hook::consts::SIGINT;
 use std::time::{Duration, Instant};
+use swb_vt::printable;
 use swb_wire::control::{
     Ask, AskReply, AskResult, MAX_FRAME, Operation, Turn, TurnObject, Wait, WaitOutcome, WaitUntil,
 };
@@ -17,6 +21,7 @@ use swb_wire::control::{
 /// Submits a text, waits for the turn and prints its text.
 pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     turn::check_form(context, args.raw)?;
+    exit_on_interrupt(&args.name)?;
     let started = Instant::now();
     let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;
@@ -44,6 +49,10 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
             }
             Ok(TIMED_OUT)
         }
+        (AskResult::Ready, _) => {
+            context.answer(&json!({"session": args.name, "turn_id": null, "text": ""}), |_| String::new())?;
+            Ok(0)
+        }
         (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
     }
 }
@@ -63,8 +72,7 @@ fn resume(
         Some(reply) if reply.met == WaitOutcome::Turn => {
             let wanted = Turn { turn_id: reply.turn_id, ..Turn::default() };
             let turn = turn::fetch(context, wanted, raw || context.json)?;
-            turn::show(context, &turn, raw)?;
-            Ok(0)
+            print(context, &turn, raw)
         }
         _ => Ok(TIMED_OUT),
     }
@@ -72,14 +80,47 @@ fn resume(
 
 fn show(context: &Context, found: TurnObject, raw: bool) -> Outcome {
     let whole = turn::complete(context, found, raw || context.json)?;
-    turn::show(context, &whole, raw)?;
-    Ok(0)
+    print(context, &whole, raw)
 }
+
+/// Prints an answer; one that was interrupted is an error.
+fn print(context: &Context, turn: &TurnObject, raw: bool) -> Outcome {
+    turn::show(context, turn, raw)?;
+    if !turn.interrupted {
+        return Ok(0);
+    }
+    say(format_args!("{}: the answer was interrupted", context.program));
+    Ok(INTERRUPTED)
+}
+
+/// Ends this process with a message on Ctrl+C; the agent continues.
+fn exit_on_interrupt(session: &str) -> Result<(), Failure> {
+    let signals = Signals::catch(&[SIGINT])?;
+    let session = session.to_owned();
+    let wait = move || {
+        let mut readable = [PollFd::new(&signals, PollFlags::IN)];
+        // A signal may interrupt the wait for itself.
+        while poll(&mut readable, None).is_err() {}
+        say(format_args!(
+            "swb: interrupted; the agent of session '{session}' continues\nhint: `swb wait {session} --until turn` waits for its answer"
+        ));
+        std::process::exit(INTERRUPTED.into());
+    };
+    std::thread::Builder::new().name("interrupt".to_owned()).spawn(wait)?;
+    Ok(())
+}
+
+/// Exit code after Ctrl+C, here or at the agent's terminal.
+const INTERRUPTED: u8 = 130;
 
 fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
     if context.json {
         context.answer(&json!({"asking": true, "session": session, "detail": detail}), |_| String::new())?;
         return Ok(FailureKind::Asks.exit_code());
+    }
+    // What the program drew must not control the user's terminal.
+    for row in detail.iter().flat_map(|detail| detail.lines()) {
+        say(format_args!("  {}", printable(row)));
     }
     Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' is waiting for an answer"))
         .hint(format!("`swb screen {session}` shows its question; `swb keys {session} KEY…` answers it")))

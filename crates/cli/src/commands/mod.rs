@@ -29,10 +29,10 @@ mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;
 mod trust;
-mod turn;
+pub(crate) mod turn;
 mod turns;
 mod upgrade;
-mod wait;
+pub(crate) mod wait;
 mod workspace;
 
 use crate::args::{self, SwbCli, SwbCommand};

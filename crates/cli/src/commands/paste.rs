@@ -12,9 +12,10 @@ struct Pasted {
     session: String,
 }
 
-/// Types the buffer into a session, byte for byte.
+/// Types the buffer into a session.
 pub(super) fn run(context: &Context, args: args::PasteArgs) -> Outcome {
-    let _: OkReply = context.tell(&Operation::Paste(Paste { session: args.name.clone() }))?;
+    let request = Paste { session: args.name.clone(), verbatim: args.verbatim, raw: args.raw };
+    let _: OkReply = context.tell(&Operation::Paste(request))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)
 }

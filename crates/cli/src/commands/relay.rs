@@ -29,6 +29,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
         template,
         prefix: args.prefix,
         submit: args.submit,
+        verbatim: args.verbatim,
         raw: args.raw,
     };
     let reply: RelayReply = context.tell(&Operation::Relay(request))?;

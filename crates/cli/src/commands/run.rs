@@ -5,6 +5,7 @@ use crate::context::{self, Context};
 use crate::error::Outcome;
 use crate::session;
 use serde::Serialize;
+use swb_types::Size;
 use swb_wire::control::Create;
 
 /// The output of `run --detach`.
@@ -22,13 +23,23 @@ pub(super) fn run(context: &Context, args: args::RunArgs) -> Outcome {
     }
     let workspace = context::workspace(args.workspace.as_deref())?;
     let argv = if args.command.is_empty() { vec![context::shell()] } else { args.command };
+    let here = session::from_here(workspace.clone(), argv);
+    let (cols, rows) = match args.detach {
+        true => {
+            let size = args.size.unwrap_or(Size::DETACHED);
+            (Some(size.cols()), Some(size.rows()))
+        }
+        false => (here.cols, here.rows),
+    };
     let request = Create {
+        cols,
+        rows,
         unique: args.name.is_none(),
         name: Some(args.name.unwrap_or_else(|| context::name_for(&workspace).to_string())),
         hide: args.hide,
         profile: args.profile,
         detach: Some(args.detach),
-        ..session::from_here(workspace.clone(), argv)
+        ..here
     };
     if !args.detach {
         return session::create_and_go(context, request, args.detach_key);

@@ -17,11 +17,10 @@ struct Sent {
 
 /// Types the text and returns when all of it is written to the terminal.
 pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
-    let text: Box<dyn Read> = match args.text.as_str() {
+    let mut input: Box<dyn Read> = match args.text.as_str() {
         "-" => Box::new(std::io::stdin().lock()),
         text => Box::new(text.as_bytes()),
     };
-    let mut input = text.chain(if args.enter { &b"\r"[..] } else { b"" });
     // Read before connecting to the daemon: the writer of standard input may be slow.
     let mut chunk = next_chunk(&mut input)?;
     let mut control = context.connect()?;
@@ -31,18 +30,20 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
         // A chunk that is not full is the last; an empty one still checks whether the session exists.
         let last = chunk.len() < limits::SEND;
         let data = Some(Base64(chunk));
-        let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data };
+        let enter = args.enter && last;
+        let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data, enter };
         let _: OkReply = control.request(&Operation::Send(request))?;
         if last {
             break;
         }
         chunk = next_chunk(&mut input)?;
     }
+    bytes += usize::from(args.enter);
     context.answer(&Sent { session: args.name, bytes }, |_| String::new())?;
     Ok(0)
 }
 
-fn next_chunk(input: &mut impl Read) -> Result<Vec<u8>, Failure> {
+fn next_chunk(input: &mut dyn Read) -> Result<Vec<u8>, Failure> {
     let mut chunk = Vec::new();
     let read = input.take(limits::SEND as u64).read_to_end(&mut chunk);
     read.map_err(|error| Failure::io("cannot read standard input", &error))?;

@@ -53,7 +53,7 @@ fn which(id: &str) -> (Option<String>, Option<String>) {
 }
 
 /// Gets a complete turn, in as many pieces as needed; its bytes only if requested.
-pub(super) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
+pub(crate) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
     request.length = (!bytes).then_some(0);
     let first: TurnReply = context.ask(&Operation::Turn(request))?;
     complete(context, first.turn, bytes)

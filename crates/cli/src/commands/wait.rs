@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
 
 /// Number of the newest turn, so that one that is completed while the daemon is down counts; `None` if it is
 /// unknown.
-pub(super) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
+pub(crate) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
     let request = Operation::Turns(Turns { session: session.to_owned(), limit: Some(1) });
     match context.ask::<TurnsReply>(&request) {
         Ok(reply) => {
@@ -89,7 +89,7 @@ fn until_what(until: args::UntilState) -> WaitUntil {
 }
 
 /// Waits for an agent, for `timeout` at most; `None` if the time is up before a daemon has replied.
-pub(super) fn until(
+pub(crate) fn until(
     context: &Context,
     mut request: Wait,
     timeout: Option<Duration>,

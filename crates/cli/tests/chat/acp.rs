@@ -235,7 +235,10 @@ fn every_kind_of_option_can_be_chosen() {
         let mut data = answer.clone();
         data["auth_id"] = asked["auth_id"].clone();
         client.send(&json!({"type": "authorization_response", "data": data}));
-        assert_eq!(client.generation(&id).text(), format!("permit: {option}\n"), "{answer}");
+        let generation = client.generation(&id);
+        assert_eq!(generation.text(), format!("permit: {option}\n"), "{answer}");
+        // The tool was announced in the request only.
+        assert_eq!(generation.all("tool_call").len(), 1, "{answer}");
     }
 }
 

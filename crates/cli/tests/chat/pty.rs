@@ -2,6 +2,7 @@
 
 use crate::support::agents::{becomes, start};
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use swb_testkit::{ChatClient, Swb, Terminal, refusal, signal, wait_for};
 
@@ -333,6 +334,21 @@ fn enter_after_a_prompt_does_not_answer_a_dialog() {
     shows(&swb, "painter", "Do you want to proceed?");
     swb.ok(&["send", "painter", "3"]);
     assert!(!swb.ok(&["screen", "painter"]).contains("ran once"));
+}
+
+#[test]
+fn an_answer_of_an_agent_in_a_terminal_goes_on_after_the_daemons_death() {
+    let swb = with_painter();
+    let mut command = swb.command(&["chat", "painter", "--new", "-m", "lines 8"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a child");
+    becomes(&swb, "painter", "working");
+    shows(&swb, "painter", "line 2");
+    swb.kill_daemon();
+    let told = child.wait_with_output().expect("its end");
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.status.success(), "{told:?}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("line ")).collect();
+    assert_eq!(lines, (1..=8).map(|n| format!("line {n}")).collect::<Vec<_>>(), "{text}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn ls_prints_a_table() {
         ["NAME", "STATUS", "AGENT", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"]
     );
     let pid = swb.session("api").expect("it runs")["pid"].to_string();
-    assert_eq!(lines[1][..6], ["api", "running", "starting", &pid, "80x24", "0"]);
+    assert_eq!(lines[1][..6], ["api", "running", "starting", &pid, "120x40", "0"]);
     assert_eq!(lines[1][8..], ["sleep", "600"]);
     assert_eq!(lines[2][..5], ["build", "exited", "(2)", "-", "-"]);
     assert_eq!(lines.len(), 3);

@@ -477,3 +477,50 @@ fn script_file(swb: &Swb, name: &str, script: &str) -> String {
 fn unix_now() -> u64 {
     std::time::UNIX_EPOCH.elapsed().expect("a date").as_secs()
 }
+
+#[test]
+fn a_session_in_the_background_has_a_size_of_its_own() {
+    let swb = Swb::start(EXE);
+    let mut terminal =
+        Terminal::start(swb.command(&["run", "-d", "-n", "usual", "--", "sleep", "600"]), 80, 24);
+    assert_eq!(terminal.wait(), 0);
+    swb.ok(&["run", "-d", "--size", "90x20", "-n", "small", "--", "sleep", "600"]);
+    let size = |name: &str| {
+        let session = swb.session(name).expect("it runs");
+        (session["cols"].clone(), session["rows"].clone())
+    };
+    assert_eq!(size("usual"), (120.into(), 40.into()));
+    assert_eq!(size("small"), (90.into(), 20.into()));
+    for wrong in ["90", "0x5", "ax5", "90x20x3"] {
+        assert_eq!(swb.run(&["run", "-d", "--size", wrong, "--", "true"]).status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn processes_that_a_program_leaves_behind_end_with_kill() {
+    let swb = Swb::start(EXE);
+    let pid_in = |file: &str| -> i32 {
+        let path = swb.dir().join(file);
+        wait_for("a pid", || std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+    };
+    let gone = |pid: i32| {
+        wait_for("its end", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+        });
+    };
+    let dir = swb.dir().display().to_string();
+    // In the background of a program that has ended.
+    let left = format!("trap '' HUP; sleep 600 & echo $! > {dir}/left");
+    swb.ok(&["run", "-d", "-n", "left", "--", "sh", "-c", &left]);
+    let sleeping = pid_in("left");
+    wait_for("the end", || (swb.session("left")?["status"] != "running").then_some(()));
+    swb.ok(&["kill", "left"]);
+    gone(sleeping);
+    // In a terminal session of its own.
+    let away = format!("setsid sh -c 'echo $$ > {dir}/away; exec sleep 600' & exec sleep 600");
+    swb.ok(&["run", "-d", "-n", "away", "--", "sh", "-c", &away]);
+    let sleeping = pid_in("away");
+    swb.ok(&["kill", "away"]);
+    gone(sleeping);
+}

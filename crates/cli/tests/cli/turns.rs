@@ -124,6 +124,117 @@ fn each_of_several_questions_at_once_gets_its_own_answer() {
     }
 }
 
+/// An agent with an input box, and what it does when it is told to: see the file.
+const PAINTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/screen_agent.py");
+
+fn painter(swb: &Swb) {
+    swb.ok(&["run", "-d", "-n", "main", "--profile", "claude", "--", "python3", PAINTER]);
+    becomes(swb, "main", "ready");
+}
+
+#[test]
+fn half_typed_text_is_not_joined_to_a_question() {
+    let swb = Swb::start(EXE);
+    painter(&swb);
+    swb.ok(&["send", "main", "say"]);
+    swb.ok(&["wait", "main", "--text", "❯ say"]);
+    let refused = swb.run(&["ask", "main", "say hello"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+    assert!(said(&refused).contains("not submitted: 'say'"), "{}", said(&refused));
+    assert_eq!(swb.ok(&["ask", "main", " hello", "--force"]), "hello\n");
+    start(&swb, "shell", &BASH, "ready");
+    swb.ok(&["send", "shell", "echo half"]);
+    wrote(&swb, "shell", "echo half");
+    let refused = swb.run(&["ask", "shell", "echo one"]);
+    assert!(said(&refused).contains("'echo half'"), "{}", said(&refused));
+    swb.ok(&["keys", "shell", "C-c"]);
+    wrote(&swb, "shell", "^C");
+    assert_eq!(swb.ok(&["ask", "shell", "echo one"]), "one\n");
+}
+
+#[test]
+fn a_command_of_the_agent_itself_returns_without_a_turn() {
+    let swb = Swb::start(EXE);
+    painter(&swb);
+    assert_eq!(swb.ok(&["ask", "main", "/clear", "--timeout", "60"]), "");
+    assert_eq!(swb.ok(&["turns", "main"]), "No turns yet.\n");
+    let asked = swb.run(&["ask", "main", "/theme", "--timeout", "60"]);
+    assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
+    assert!(said(&asked).contains("❯ Dark mode"), "{}", said(&asked));
+    swb.ok(&["approvals", "deny", "main"]);
+    becomes(&swb, "main", "ready");
+    assert_eq!(swb.ok(&["ask", "main", "say hello"]), "hello\n");
+}
+
+#[test]
+fn a_question_that_replaces_the_input_box_gets_no_text() {
+    let swb = Swb::start(EXE);
+    let unknown = r"stty raw -echo; printf '\033[?2004hNew here\r\n\r\nShall it begin?\r\n\r\n ▸ Yes\r\n   No\r\n'; exec cat -v";
+    swb.ok(&["run", "-d", "-n", "main", "--profile", "codex", "--", "sh", "-c", unknown]);
+    let asked = swb.run(&["ask", "main", "hello", "--timeout", "60"]);
+    assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
+    assert!(said(&asked).contains("Shall it begin?"), "{}", said(&asked));
+    assert!(!swb.ok(&["logs", "main"]).contains("hello"));
+    let listed = swb.json(&["approvals"]);
+    assert_eq!(
+        listed[0]["reason"].as_str().map(|reason| reason.contains("Shall it begin?")),
+        Some(true),
+        "{listed}"
+    );
+}
+
+#[test]
+fn enter_is_pressed_only_when_the_input_box_shows_the_text() {
+    let swb = Swb::start(EXE);
+    let (keys, rule) = (swb.dir().join("keys"), "─".repeat(40));
+    let deaf = format!(
+        "stty raw -echo; printf '\\033[?2004h{rule}\\r\\n❯ \\0337\\r\\n{rule}\\0338'; exec cat > {}",
+        keys.display()
+    );
+    swb.ok(&["run", "-d", "-n", "main", "--profile", "claude", "--", "sh", "-c", &deaf]);
+    becomes(&swb, "main", "ready");
+    let asked = swb.run(&["ask", "main", "hello", "--timeout", "60"]);
+    assert_eq!(asked.status.code(), Some(5), "{}", said(&asked));
+    let typed = std::fs::read_to_string(keys).expect("a file");
+    assert_eq!(typed, "\x1b[200~hello\x1b[201~", "nothing was pressed after it");
+}
+
+#[test]
+fn an_interrupted_question_says_so() {
+    let swb = Swb::start(EXE);
+    painter(&swb);
+    let asking = swb.command(&["ask", "main", "work"]).stderr(Stdio::piped()).spawn().expect("it runs");
+    swb.ok(&["wait", "main", "--text", "begun", "--timeout", "60"]);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&asking), rustix::process::Signal::INT)
+        .expect("a signal");
+    let ended = finish(asking);
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(said(&ended).contains("interrupted; the agent of session 'main' continues"), "{}", said(&ended));
+    // Interrupted at the terminal.
+    swb.ok(&["keys", "main", "Escape"]);
+    becomes(&swb, "main", "ready");
+    let asking = swb.command(&["ask", "main", "work"]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    swb.ok(&["wait", "main", "--text", "(?s)begun.*begun", "--timeout", "60"]);
+    swb.ok(&["keys", "main", "Escape"]);
+    let ended = finish(asking.expect("it runs"));
+    assert_eq!(ended.status.code(), Some(130), "{}", said(&ended));
+    assert!(said(&ended).contains("the answer was interrupted"), "{}", said(&ended));
+}
+
+#[test]
+fn enter_follows_text_as_a_key_of_its_own() {
+    let swb = Swb::start(EXE);
+    let program = "import os,tty\ntty.setraw(0)\nos.write(1,b'go')\nwhile True:\n d=os.read(0,1000)\n \
+                   os.write(1, b'<submitted>' if d==b'\\r' else b'<newline>' if b'\\r' in d else d)";
+    swb.ok(&["run", "-d", "-n", "main", "--", "python3", "-c", program]);
+    wrote(&swb, "main", "go");
+    swb.ok(&["send", "main", "one", "--enter"]);
+    wrote(&swb, "main", "one<submitted>");
+    swb.ok(&["keys", "main", "two", "Enter", "three", "Enter"]);
+    let log = wrote(&swb, "main", "two<submitted>three<submitted>");
+    assert!(!log.contains("newline"), "{log:?}");
+}
+
 #[test]
 fn an_empty_question_is_rejected() {
     let swb = Swb::start(EXE);
@@ -214,12 +325,53 @@ fn a_turn_is_typed_as_a_paste_that_presses_no_keys() {
     let told = swb.json(&["relay", "from", "to"]);
     assert_eq!((&told["turn_id"], &told["submitted"]), (&json!("from:1"), &json!(false)));
     let log = wrote(&swb, "to", "^[[201~");
-    assert!(log.contains("^[[200~one"), "{log:?}");
+    assert!(log.contains("^[[200~[from from, turn 1]\none") || log.contains("turn 1]\r\none"), "{log:?}");
     assert_eq!(log.matches("^[[201~").count(), 1, "the text cannot end it: {log:?}");
     assert!(!log.contains("^C") && !log.contains("^M"), "{log:?}");
     swb.ok(&["relay", "from:1", "to", "--prefix", "look: ", "--submit"]);
     let log = wrote(&swb, "to", "^M");
-    assert!(log.contains("^[[200~look: one") && log.ends_with("^[[201~^M"), "{log:?}");
+    assert!(log.contains("\nlook: one") && log.ends_with("^[[201~^M"), "{log:?}");
+    swb.ok(&["relay", "from:1", "to", "--verbatim"]);
+    wrote(&swb, "to", "^[[200~one");
+}
+
+#[test]
+fn relayed_text_is_never_a_command_of_the_target() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    swb.ok(&["run", "-d", "-n", "to", "--profile", "aider", "--", "sh", "-c", SHOWS_BYTES]);
+    wrote(&swb, "to", "go");
+    swb.ok(&["ask", "from", "echo '!touch pwned'"]);
+    let template = swb.dir().join("t");
+    std::fs::write(&template, "{text}").expect("a file");
+    for way in [&["--verbatim"][..], &["--template", template.to_str().expect("a path")]] {
+        let refused = swb.run(&[&["relay", "from", "to", "--submit"], way].concat());
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        assert!(said(&refused).contains("begins like a command of aider"), "{}", said(&refused));
+    }
+    swb.ok(&["capture", "from"]);
+    assert_eq!(swb.run(&["paste", "to", "--verbatim"]).status.code(), Some(1));
+    assert!(!swb.ok(&["logs", "to"]).contains("pwned"));
+    swb.ok(&["paste", "to"]);
+    let log = wrote(&swb, "to", "pwned");
+    assert!(log.contains("^[[200~[from from, turn 1]") && !log.contains("^[[200~!"), "{log:?}");
+}
+
+#[test]
+fn a_shell_gets_no_relayed_text_with_enter() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    start(&swb, "to", &BASH, "ready");
+    swb.ok(&["ask", "from", "echo echo run-by-mistake"]);
+    for way in [&[][..], &["--verbatim"]] {
+        let refused = swb.run(&[&["relay", "from", "to", "--submit"], way].concat());
+        assert!(said(&refused).contains("bash would run the text"), "{}", said(&refused));
+    }
+    // Unsubmitted it waits for the user.
+    swb.ok(&["relay", "from", "to", "--verbatim"]);
+    wrote(&swb, "to", "echo run-by-mistake");
+    swb.ok(&["keys", "to", "Enter"]);
+    swb.ok(&["wait", "to", "--text", "^run-by-mistake", "--timeout", "60"]);
 }
 
 #[test]
@@ -269,7 +421,7 @@ fn turns_can_be_relayed_between_agents() {
     let met: serde_json::Value = serde_json::from_slice(&finish(wait).stdout).expect("JSON");
     assert_eq!((&met["met"], &met["turn_id"]), (&json!("turn"), &json!("two:1")));
     let turn = swb.ok(&["turn", "two"]);
-    assert!(turn.contains("you said: you said: hello"), "{turn}");
+    assert!(turn.contains("you said: [from one, turn 1] you said: hello"), "{turn}");
 }
 
 #[test]
@@ -290,9 +442,9 @@ fn the_relay_buffer_is_shared_with_clippy() {
     assert_eq!(swb.ok(&["turn", "wrapped"]), "bold\nnext\n");
     assert_eq!(swb.ok(&["capture", "wrapped:1"]), "Captured wrapped:1 (19 bytes)\n");
     swb.ok(&["relay", "main", "wrapped", "--submit"]);
-    assert_eq!(wrapper.injected(), b"words");
+    assert_eq!(wrapper.injected(), b"[from main, turn 1] words");
     assert_eq!(wrapper.injected(), b"\r");
-    swb.ok(&["paste", "wrapped"]);
+    swb.ok(&["paste", "wrapped", "--raw"]);
     assert_eq!(wrapper.injected(), b"\x1b[1mbold\x1b[m\r\nnext\r\n");
 }
 

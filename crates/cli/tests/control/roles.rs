@@ -82,6 +82,7 @@ fn prompt_pastes_text_that_can_press_no_key() {
         "FORBIDDEN",
         "raw bytes can press keys"
     );
+    assert_eq!(client.error(&json!({"cmd": "paste", "session": "b", "raw": true})), "FORBIDDEN");
     client.ok(&json!({"cmd": "paste", "session": "b"}));
     let turn = swb.control().ok(&json!({"cmd": "turn", "session": "a"}))["text"].clone();
     let last = turn.as_str().unwrap().lines().last().unwrap().to_owned();
@@ -286,7 +287,7 @@ fn prompt_submits_nothing_to_a_wrapper() {
     assert_eq!(client.error(&relay(true)), "FORBIDDEN");
     client.ok(&relay(false));
     let text = wrapper.injected();
-    assert!(text.starts_with(b"you said: hello"), "{text:?}");
+    assert!(text.starts_with(b"[from a, turn 1] you said: hello"), "{text:?}");
     limited(&swb, "drive", &json!({})).ok(&relay(true));
     assert_eq!([wrapper.injected(), wrapper.injected()], [text, b"\r".to_vec()]);
 }

@@ -11,6 +11,8 @@ What it is told decides what it does:
   clock       the same; it does not stop to paint from the moment it is typed
   end         ends with status 3
   trap        asks something as soon as it is typed, before Enter
+  /clear      does nothing, at once
+  /theme      lets the user choose a theme, or leave that with Escape
 """
 
 import os
@@ -40,7 +42,9 @@ class Agent:
             spinner = [f"{self.mark} Working… (esc to interrupt)", ""] if self.mark else []
             bottom = spinner + [RULE, "❯ " + self.box, RULE]
         rows = (self.lines + [""] + bottom)[-ROWS:]
-        sys.stdout.write("\x1b[?2026h\x1b[H\x1b[2J" + "\r\n".join(rows) + "\x1b[?2026l")
+        # The cursor is behind what was typed.
+        cursor = "" if self.dialog else f"\x1b[{len(rows) - 1};{len(self.box) + 3}H"
+        sys.stdout.write("\x1b[?2026h\x1b[H\x1b[2J" + "\r\n".join(rows) + cursor + "\x1b[?2026l")
         sys.stdout.flush()
 
     def read(self, limit):
@@ -114,6 +118,11 @@ class Agent:
     def do(self, text):
         word, _, rest = text.partition(" ")
         self.lines += ["❯ " + text]
+        if word == "/theme":
+            rows = ["   Theme", "", "   ❯ Dark mode", "     Light mode", "", "   Enter to select · Esc to cancel"]
+            self.choice(rows, ("1", "esc"))
+        if word.startswith("/"):
+            return
         if word == "end":
             sys.exit(3)
         if not self.work(600 if word == "think" else 0.3):

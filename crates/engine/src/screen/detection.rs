@@ -1,5 +1,7 @@
 //! Detection of turns and status of the program on a PTY, while the observer follows its output.
 
+use super::InputState;
+use crate::limits;
 use crate::pty::Pty;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -74,6 +76,16 @@ impl Detection {
         swb_turns::dialog(&self.profile, screen, asks)
     }
 
+    /// The state of the program's input.
+    pub(super) fn input_state(&self, screen: &Screen) -> InputState {
+        InputState {
+            input: swb_turns::input_box(&self.profile, screen),
+            half_typed: self.detector.half_typed(screen),
+            asks: self.dialog(screen).is_some(),
+            shown: last_rows(screen),
+        }
+    }
+
     /// The agent's answer so far.
     pub(super) fn so_far(&mut self, screen: &Screen) -> Option<SoFar> {
         self.detector.so_far(screen, now())
@@ -116,6 +128,13 @@ impl Detection {
             let _told = self.findings.send(event).await;
         }
     }
+}
+
+/// The last rows of a screen with text.
+fn last_rows(screen: &Screen) -> String {
+    let rows = screen.row_texts();
+    let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).filter(|row| !row.is_empty()).collect();
+    rows[rows.len().saturating_sub(limits::SHOWN_ROWS)..].join("\n")
 }
 
 fn now() -> Time {

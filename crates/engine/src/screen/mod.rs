@@ -20,7 +20,7 @@ use observer::Observer;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swb_turns::{DetectorEvent, Dialog, Hook, Profile, SoFar};
+use swb_turns::{DetectorEvent, Dialog, Hook, InputBox, Profile, SoFar};
 use swb_types::Offset;
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
@@ -33,6 +33,8 @@ pub(crate) enum ScreenRequest {
     View { whole: bool, see: Box<dyn FnOnce(&ScreenView<'_>) + Send> },
     /// The dialog that is shown, if any, and the modes of the terminal that is to answer it.
     Dialog(oneshot::Sender<Option<(Dialog, Modes)>>),
+    /// The state of the program's input; `None` if turns are not detected.
+    Input(oneshot::Sender<Option<InputState>>),
     /// A report of the program through a hook.
     Hook(Hook),
     /// The bytes that paint the screen, with at most `scrollback` lines before it.
@@ -58,6 +60,19 @@ impl ScreenView<'_> {
     pub fn offset(&self) -> Offset {
         self.cursor.offset()
     }
+}
+
+/// What the input of a program is like, before and after text is typed.
+#[derive(Debug)]
+pub(crate) struct InputState {
+    /// The input box, if the program has one.
+    pub(crate) input: Option<InputBox>,
+    /// Text in the input that was not submitted.
+    pub(crate) half_typed: Option<String>,
+    /// Whether a dialog is shown.
+    pub(crate) asks: bool,
+    /// The last rows of the screen.
+    pub(crate) shown: String,
 }
 
 /// A screen as bytes for a fresh terminal of its size, and the output that follows.
@@ -159,6 +174,13 @@ impl Pty {
         let (reply, shown) = oneshot::channel();
         self.ask(ScreenRequest::Dialog(reply)).await?;
         shown.await.map_err(|_| Error::NoScreen)
+    }
+
+    /// The state of its program's input; `None` if turns are not detected.
+    pub(crate) async fn input_state(&self) -> Result<Option<InputState>, Error> {
+        let (reply, seen) = oneshot::channel();
+        self.ask(ScreenRequest::Input(reply)).await?;
+        seen.await.map_err(|_| Error::NoScreen)
     }
 
     /// The agent's answer so far.

@@ -368,6 +368,13 @@ impl Observer {
                 });
                 let _shown = reply.send(shown);
             }
+            ScreenRequest::Input(reply) => {
+                self.catch_up().await;
+                self.complete_update().await;
+                let mut state = None;
+                self.detect(|detection, screen| state = Some(detection.input_state(screen)));
+                let _shown = reply.send(state);
+            }
             ScreenRequest::SoFar(reply) => {
                 self.catch_up().await;
                 let mut so_far = None;

@@ -27,6 +27,8 @@ pub enum AgentChange {
     Asks,
     /// The agent has ended.
     Gone,
+    /// The agent's state is another one.
+    State(ProgramState),
     /// Something else, or events may have been missed: check all conditions again.
     Look,
 }
@@ -55,6 +57,8 @@ pub enum AskOutcome {
     Asks,
     /// The agent has ended.
     Gone,
+    /// It is ready again without a turn.
+    Nothing,
     /// It has completed a turn.
     Turn(Box<StoredTurn>),
 }
@@ -108,6 +112,7 @@ impl AgentWatch {
             return match event.kind {
                 EventKind::Asked(_) => AgentChange::Asks,
                 EventKind::Status(status) if status.state == ProgramState::Asking => AgentChange::Asks,
+                EventKind::Status(status) => AgentChange::State(status.state),
                 EventKind::Exited(PtyId::AGENT, _) | EventKind::Closed => AgentChange::Gone,
                 _ => AgentChange::Look,
             };
@@ -139,14 +144,22 @@ impl AgentWatch {
         }
     }
 
-    /// Waits for the first turn after the one numbered `before`, or until the agent waits for an answer.
-    pub async fn answered(&mut self, before: u64) -> Result<AskOutcome, RelayError> {
+    /// Waits for the first turn after the one numbered `before`, or until the agent waits for an answer. After one of the
+    /// agent's own commands it may also be ready again without a turn.
+    pub async fn answered(&mut self, before: u64, command: bool) -> Result<AskOutcome, RelayError> {
+        let mut worked = false;
         loop {
             if let Some(turn) = self.turn_after(before)? {
                 return Ok(AskOutcome::Turn(Box::new(turn)));
             }
             match self.changed().await {
-                AgentChange::Look => {}
+                AgentChange::State(ProgramState::Working) => worked = true,
+                // The turn of a command with an answer is stored before the state changes.
+                AgentChange::State(ProgramState::Ready | ProgramState::Error) if command && worked => {
+                    let turn = self.turn_after(before)?;
+                    return Ok(turn.map_or(AskOutcome::Nothing, |turn| AskOutcome::Turn(Box::new(turn))));
+                }
+                AgentChange::Look | AgentChange::State(_) => {}
                 AgentChange::Asks => return Ok(AskOutcome::Asks),
                 AgentChange::Gone => {
                     let turn = self.last_turn(before).await?;

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_chat::{ApprovalAnswer, ApprovalOption, ApprovalRequest, OptionKind};
 use swb_turns::{Dialog, DialogOption, Meaning, ProgramState};
 use swb_types::PtyId;
+use swb_vt::Modes;
 use tokio::time::{Instant, sleep};
 
 /// Why a dialog was not answered.
@@ -35,6 +36,12 @@ impl Session {
         pty.dialog().await.ok().flatten().map(|(dialog, _)| dialog)
     }
 
+    /// The last rows of its agent's screen, while turns are detected.
+    pub async fn shown(&self) -> Option<String> {
+        let pty = self.pty(PtyId::AGENT).ok()?.pty;
+        pty.input_state().await.ok().flatten().map(|state| state.shown)
+    }
+
     /// Presses the keys of an option, if the same dialog is still shown. Returns when it has closed, or after a timeout.
     pub async fn answer_dialog(&self, dialog: &str, option: &str) -> Result<(), DialogError> {
         let pty = self.pty(PtyId::AGENT).map_err(TypingError::from)?.pty;
@@ -52,16 +59,30 @@ impl Session {
             self.marked(&pty, dialog, option).await?;
         }
         press(&pty, &modes, keys[moves..].iter().copied()).await.map_err(TypingError::from)?;
+        let allows = chosen.meaning.allows();
         let deadline = Instant::now() + limits::DIALOG_GONE;
         while Instant::now() < deadline {
             sleep(limits::DIALOG_LOOK).await;
             match pty.dialog().await {
                 Ok(Some((still, _))) if still.id == dialog => {}
+                Ok(Some((next, modes))) if allows => return confirm(&pty, &next, &modes).await,
                 _ => break,
             }
         }
         Ok(())
     }
+}
+
+/// Presses the keys of the option that confirms the decision just made, if the next dialog has one.
+async fn confirm(pty: &Pty, next: &Dialog, modes: &Modes) -> Result<(), DialogError> {
+    let Some(option) = next.options.iter().find(|option| option.confirms) else { return Ok(()) };
+    sleep(limits::DIALOG_STANDS).await;
+    let still = pty.dialog().await.map_err(TypingError::from)?;
+    if still.is_some_and(|(still, _)| still == *next) {
+        let keys = option.keys.iter().map(String::as_str);
+        press(pty, modes, keys).await.map_err(TypingError::from)?;
+    }
+    Ok(())
 }
 
 impl Session {
@@ -99,14 +120,18 @@ pub fn approval_of(dialog: &Dialog) -> ApprovalRequest {
         };
         Some(ApprovalOption { id: option.id.clone(), label: option.label.clone(), kind })
     });
-    let reason = match dialog.options.is_empty() {
-        true => format!("{} (answer in the terminal)", dialog.question),
-        false => dialog.question.clone(),
+    let reason = match dialog.is_readable() {
+        true => dialog.question.clone(),
+        false => format!("{} (answer in the terminal)", dialog.question),
     };
+    let mut parameters = json!({ "question": dialog.question, "detail": dialog.detail });
+    if let Some(subject) = &dialog.subject {
+        parameters["subject"] = json!(subject);
+    }
     ApprovalRequest {
         tool: dialog.tool.clone(),
         tool_id: None,
-        parameters: json!({ "question": dialog.question, "detail": dialog.detail }),
+        parameters,
         reason,
         options: options.collect(),
     }
@@ -118,10 +143,10 @@ pub fn chosen(dialog: &Dialog, verdict: &ApprovalAnswer) -> Option<String> {
     let of = |meaning: Meaning| dialog.options.iter().find(move |option| option.meaning == meaning);
     let found: Option<&DialogOption> = match (verdict.approved, verdict.always) {
         _ if named.is_some() => named,
-        (true, true) => of(Meaning::AllowAlways).or_else(|| of(Meaning::AllowOnce)),
+        (true, true) => of(Meaning::AllowAlways),
         // What is allowed once must not be allowed permanently.
         (true, false) => of(Meaning::AllowOnce),
-        (false, true) => of(Meaning::RejectAlways).or_else(|| of(Meaning::RejectOnce)),
+        (false, true) => of(Meaning::RejectAlways),
         (false, false) => of(Meaning::RejectOnce).or_else(|| of(Meaning::RejectAlways)),
     };
     // An option that contradicts the verdict was chosen by mistake.
@@ -141,13 +166,16 @@ mod tests {
             id: (*id).to_owned(),
             label: (*id).to_owned(),
             meaning: *meaning,
+            confirms: false,
             keys: vec!["1".to_owned()],
         });
         Dialog {
             id: "d".to_owned(),
             tool: "Bash".to_owned(),
             question: "Proceed?".to_owned(),
+            subject: Some("ls".to_owned()),
             detail: "ls".to_owned(),
+            cut: false,
             options: options.collect(),
         }
     }
@@ -168,7 +196,7 @@ mod tests {
         assert_eq!(chosen(true, false, None).as_deref(), Some("yes"));
         assert_eq!(chosen(true, true, None).as_deref(), Some("always"));
         assert_eq!(chosen(false, false, None).as_deref(), Some("no"));
-        assert_eq!(chosen(false, true, None).as_deref(), Some("no"));
+        assert_eq!(chosen(false, true, None), None, "it can be denied only once");
         assert_eq!(chosen(true, false, Some("always")).as_deref(), Some("always"));
         assert_eq!(chosen(true, false, Some("red")).as_deref(), Some("red"));
         assert_eq!(chosen(false, false, Some("always")), None);
@@ -181,7 +209,10 @@ mod tests {
         let request = approval_of(&dialog(&[("yes", Meaning::AllowOnce), ("red", Meaning::Other)]));
         assert_eq!((request.tool.as_str(), request.reason.as_str()), ("Bash", "Proceed?"));
         assert_eq!(request.options.len(), 1);
-        assert_eq!(request.parameters["detail"], "ls");
+        assert_eq!(
+            (&request.parameters["detail"], &request.parameters["subject"]),
+            (&json!("ls"), &json!("ls"))
+        );
         assert!(approval_of(&dialog(&[])).reason.contains("in the terminal"));
     }
 }

@@ -1,9 +1,10 @@
 //! Killing a session: SIGTERM, then SIGKILL to everything that is left of it.
 
-use super::ProcessPhase;
 use super::pty_state::PtyState;
 use super::task::SessionTask;
+use super::{ProcessPhase, Session};
 use crate::keeper::Keeper;
+use crate::limits;
 use crate::process;
 use rustix::process::Signal;
 use std::time::Duration;
@@ -63,8 +64,11 @@ impl SessionTask {
                 && let Some(ending) = &mut self.ending
             {
                 ending.note(terminal.pid);
+                let background = process::sessions_below(terminal.pid);
+                background.iter().for_each(|sid| ending.note(*sid));
                 if polite {
                     process::signal_jobs(terminal.pid, Signal::TERM);
+                    background.iter().for_each(|sid| process::signal_session(*sid, Signal::TERM));
                 }
             }
             if polite || !terminal.has_process() {
@@ -87,6 +91,20 @@ impl SessionTask {
             ending.deadline = now;
         }
         self.meet_deadlines(now);
+    }
+}
+
+impl Session {
+    /// Ends the processes that the programs of an ended session left behind in its terminals.
+    pub async fn end_leftovers(&self, grace: Duration) {
+        let pids = self.view().ptys.iter().map(|terminal| terminal.pid).collect::<Vec<_>>();
+        let deadline = Instant::now() + grace;
+        let left = || pids.iter().copied().filter(|sid| process::is_orphaned(*sid));
+        left().for_each(|sid| process::signal_session(sid, Signal::TERM));
+        while left().next().is_some() && Instant::now() < deadline {
+            tokio::time::sleep(limits::LEFTOVERS_LOOK).await;
+        }
+        left().for_each(|sid| process::signal_session(sid, Signal::KILL));
     }
 }
 

@@ -59,6 +59,7 @@ pub(crate) fn dialog(session: &Session, dialog: &Dialog, id: ApprovalId, most: u
     let approval = swb_chat::Approval { id, request, asked_at, seen: true };
     let mut item = item(session.name(), session.workspace(), &approval, most);
     item.kind = ApprovalKind::Terminal;
+    item.cut |= dialog.cut;
     // Options that neither allow nor reject are included.
     item.options = dialog.options.iter().map(choice).collect();
     item

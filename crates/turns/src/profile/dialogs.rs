@@ -12,7 +12,11 @@ const ALLOW: [&str; 1] = [r"(?i)^(?:yes|y|allow|approve|accept|confirm|proceed|o
 const ALWAYS: [&str; 1] = [
     r"(?i)\b(?:always|don.t ask again|(?:for|during) (?:this|the) session|all edits|auto mode|from now on)\b",
 ];
-const DENY: [&str; 1] = [r"(?i)^(?:no|n|reject|deny|decline|cancel|skip|exit|quit)\b"];
+const DENY: [&str; 1] = [
+    r"(?i)^(?:no|n|not now|reject|deny|decline|cancel|skip|exit|quit|abort|back|go back|(?:don.t|do not) (?:trust|allow|run|proceed|accept|enable))\b",
+];
+/// The option of a dialog that asks again whether the decision was meant.
+const CONFIRM: [&str; 1] = [r"(?i)^confirm\b"];
 
 /// How dialogs are read and answered.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +33,10 @@ pub(crate) struct Dialogs {
     pub(crate) question: Option<Regex>,
     /// The tool to be used (`tool`).
     pub(crate) tool: Option<Regex>,
+    /// What the question is about (`text`): the command to be run.
+    pub(crate) subject: Option<Regex>,
+    /// The rows above and below it, where it has a frame.
+    pub(crate) block: Option<Regex>,
     /// The keys that choose an option.
     pub(crate) keys: String,
     /// The keys that deny, where that is safer than the option itself.
@@ -41,9 +49,15 @@ pub(crate) struct Dialogs {
     always: Patterns,
     deny: Patterns,
     never: Patterns,
+    confirm: Patterns,
 }
 
 impl Dialogs {
+    /// Whether an option confirms the decision that was made in the dialog before.
+    pub(crate) fn confirms(&self, label: &str) -> bool {
+        self.confirm.any(label)
+    }
+
     /// The meaning of an option, by its label.
     pub(crate) fn meaning(&self, label: &str) -> Meaning {
         let (allow, deny) = (self.allow.any(label), self.deny.any(label));
@@ -66,6 +80,8 @@ pub(super) struct DialogFile {
     top: Option<String>,
     question: Option<String>,
     tool: Option<String>,
+    subject: Option<String>,
+    block: Option<String>,
     keys: Option<String>,
     deny_keys: Option<String>,
     select: Option<[String; 2]>,
@@ -74,6 +90,7 @@ pub(super) struct DialogFile {
     always: Option<Vec<String>>,
     deny: Option<Vec<String>>,
     never: Option<Vec<String>>,
+    confirm: Option<Vec<String>>,
 }
 
 impl DialogFile {
@@ -95,10 +112,13 @@ impl DialogFile {
             top: one("dialog.top", self.top.as_deref())?,
             question: with_group("question", self.question.as_deref(), "text")?,
             tool: with_group("tool", self.tool.as_deref(), "tool")?,
+            subject: with_group("subject", self.subject.as_deref(), "text")?,
+            block: one("dialog.block", self.block.as_deref())?,
             allow: words("allow", &self.allow, &ALLOW)?,
             always: words("always", &self.always, &ALWAYS)?,
             deny: words("deny", &self.deny, &DENY)?,
             never: words("never", &self.never, &[])?,
+            confirm: words("confirm", &self.confirm, &CONFIRM)?,
             keys,
             deny_keys: self.deny_keys,
             select: self.select,

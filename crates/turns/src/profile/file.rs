@@ -8,6 +8,15 @@ use regex::Regex;
 use serde::Deserialize;
 use std::time::Duration;
 
+/// What commands of an unknown program are likely to begin with.
+pub(super) const COMMAND_PREFIXES: [&str; 11] = ["!", "/", "#", "@", "?", ":", "\\", "%", "$", "&", "."];
+
+/// Rows that name the keys for something else than the input box: a list of keys, or a question for yes or no.
+const OVERLAY: [&str; 2] = [
+    r"(?i)^[\s│┃║|]*(?:[^\s/@$][^·•]{0,60}?(?: [·•] |  +))*\(?(?:(?:press|use) )?(?:enter|return|esc|escape)(?: to)? \p{L}",
+    r"(?i)[\[(]y(?:es)?/n(?:o)?[\])]\s*[:?]?\s*$",
+];
+
 /// Keys that empty nearly every input line, and end nothing as long as something is typed.
 const CLEAR_KEYS: &str = "C-c";
 
@@ -23,6 +32,7 @@ pub(super) struct File {
     #[serde(default)]
     escape_presses: u8,
     clear_keys: Option<String>,
+    command_prefixes: Option<Vec<String>>,
     #[serde(default)]
     title: SaysFile,
     #[serde(default)]
@@ -68,6 +78,8 @@ struct ScreenFile {
     busy_below: Vec<String>,
     asking: Vec<String>,
     menu: Vec<String>,
+    overlay: Option<Vec<String>>,
+    windows: bool,
     done_above: Vec<String>,
     counter_below: Option<String>,
     echo: Option<String>,
@@ -91,6 +103,11 @@ impl File {
         }
         let clear_keys = self.clear_keys.unwrap_or_else(|| CLEAR_KEYS.to_owned());
         check_keys("clear_keys", &clear_keys)?;
+        let usual = || COMMAND_PREFIXES.iter().map(|prefix| (*prefix).to_owned()).collect();
+        let command_prefixes: Vec<String> = self.command_prefixes.unwrap_or_else(usual);
+        if command_prefixes.iter().any(|prefix| prefix.trim().is_empty()) {
+            return missing("command_prefixes", "must not contain an empty text");
+        }
         let view = self.screen.check()?;
         let prompt = self.prompt.check()?;
         if self.kind == ProgramKind::Screen && view.anchor.is_none() {
@@ -108,6 +125,7 @@ impl File {
             kind: self.kind,
             escape_presses: self.escape_presses,
             clear_keys,
+            command_prefixes,
             prompt,
             view,
             dialogs: self.dialog.check()?,
@@ -155,6 +173,11 @@ impl ScreenFile {
             busy_below: list("busy_below", &self.busy_below)?,
             asking: list("asking", &self.asking)?,
             menu: list("menu", &self.menu)?,
+            overlay: match &self.overlay {
+                Some(own) => list("overlay", own)?,
+                None => list("overlay", &OVERLAY.map(str::to_owned))?,
+            },
+            windows: self.windows,
             done_above: list("done_above", &self.done_above)?,
             counter_below: one("screen.counter_below", self.counter_below.as_deref())?,
             echo: one("screen.echo", self.echo.as_deref())?,

@@ -105,6 +105,10 @@ pub(crate) struct View {
     pub(crate) asking: Patterns,
     /// The same for options without numbers.
     pub(crate) menu: Patterns,
+    /// A row that names the keys of what has replaced the input box, whatever that is.
+    pub(crate) overlay: Patterns,
+    /// Whether that may be a window over the screen, with the input box still below it.
+    pub(crate) windows: bool,
     pub(crate) done_above: Patterns,
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
@@ -132,6 +136,8 @@ pub struct Profile {
     pub(crate) escape_presses: u8,
     /// Names of the keys that empty the input.
     clear_keys: String,
+    /// What the program's own commands begin with.
+    command_prefixes: Vec<String>,
     pub(crate) title: Says,
     pub(crate) notify: Says,
     pub(crate) prompt: Prompt,
@@ -180,6 +186,21 @@ impl Profile {
     /// Names of the keys that clear the input.
     pub fn clear_keys(&self) -> Vec<&str> {
         self.clear_keys.split_whitespace().collect()
+    }
+
+    /// Whether the program takes a submitted text for one of its commands rather than for a prompt.
+    pub fn is_command(&self, text: &str) -> bool {
+        // Agents ignore blanks before a command, or may from their next release on.
+        let text = text.trim_start();
+        self.command_prefixes.iter().any(|prefix| text.starts_with(prefix.as_str()))
+    }
+}
+
+/// Whether a program takes a submitted text for a command; one without a profile is expected to take the usual ones.
+pub fn is_command(profile: Option<&Profile>, text: &str) -> bool {
+    match profile {
+        Some(profile) => profile.is_command(text),
+        None => file::COMMAND_PREFIXES.iter().any(|prefix| text.trim_start().starts_with(prefix)),
     }
 }
 
@@ -319,6 +340,28 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_a_command_by_its_beginning() {
+        let is_command = |profile: &str, text| built_in().named(profile).unwrap().is_command(text);
+        for (profile, text) in [
+            ("claude", "!ls"),
+            ("claude", "/clear"),
+            ("claude", "# remember"),
+            ("codex", "!ls"),
+            ("codex", "  \n !ls"),
+            ("gemini", "/quit"),
+            ("gemini", "@README.md"),
+            ("opencode", "!ls"),
+            ("aider", "/run ls"),
+            ("generic", ":q"),
+        ] {
+            assert!(is_command(profile, text), "{profile}: {text}");
+        }
+        for text in ["[from api, turn 3]\n!ls", "see !ls", "a/b", ""] {
+            assert!(!built_in().iter().any(|profile| profile.is_command(text)), "{text}");
+        }
+    }
+
+    #[test]
     fn errors_name_file_and_key() {
         let bad = |text: &str| Profile::parse("my.toml", text).unwrap_err().to_string();
         let error = bad("name = \"x\"\nkind = \"line\"\n[prompt]\nready = ['ok', '(']\n");
@@ -335,5 +378,7 @@ mod tests {
         assert!(bad("kind = \"other\"").contains("line 1"));
         let error = bad("name = \"x\"\nkind = \"line\"\nclear_keys = \"C-u Nonsense\"\n");
         assert!(error.contains("clear_keys: unknown key `Nonsense`"), "{error}");
+        let error = bad("name = \"x\"\nkind = \"line\"\ncommand_prefixes = [\"/\", \" \"]\n");
+        assert!(error.contains("command_prefixes: must not contain"), "{error}");
     }
 }

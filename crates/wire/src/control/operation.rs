@@ -566,6 +566,9 @@ pub struct Send {
     /// What to type, as bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
+    /// Press Enter once the program has read it.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub enter: bool,
 }
 
 impl Send {

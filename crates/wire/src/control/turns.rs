@@ -51,6 +51,12 @@ pub struct Capture {
 pub struct Paste {
     /// Name or workspace.
     pub session: String,
+    /// Type the text without a line that names its origin.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub verbatim: bool,
+    /// Type the bytes unchanged, including escape sequences.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub raw: bool,
 }
 
 /// Types a turn of one session into another.
@@ -69,6 +75,9 @@ pub struct Relay {
     /// Press Enter once the program has read the text.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub submit: bool,
+    /// Type the text without a line that names its origin.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub verbatim: bool,
     /// Type the bytes unchanged, including escape sequences.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub raw: bool,
@@ -328,6 +337,8 @@ pub enum AskResult {
     Turn,
     /// The agent asked a question.
     Asking,
+    /// The agent is ready again without a turn: the text was one of its own commands.
+    Ready,
     /// The timeout.
     Timeout,
 }

@@ -178,12 +178,9 @@ fn small_request() -> impl Strategy<Value = Operation> {
             Operation::Logs(control::Logs { session, pty, follow, tail_lines })
         }),
         (text(), pty()).prop_map(|(session, pty)| Operation::Restart(control::Restart { session, pty })),
-        (text(), pty(), typed).prop_map(|(session, pty, (text, data))| Operation::Send(control::Send {
-            session,
-            pty,
-            text,
-            data
-        })),
+        (text(), pty(), typed, any::<bool>()).prop_map(|(session, pty, (text, data), enter)| {
+            Operation::Send(control::Send { session, pty, text, data, enter })
+        }),
         (of(text()), any::<bool>())
             .prop_map(|(exe, keeper)| Operation::Upgrade(control::Upgrade { exe, keeper })),
     ]
