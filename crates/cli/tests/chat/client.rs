@@ -69,7 +69,7 @@ fn events(output: &Output) -> Vec<Value> {
 fn only_the_answer_is_printed() {
     let swb = scripted();
     let told = swb.run(&["chat", "-m", "say:# A **title**\\n;tool:read:main.rs;say:text"]);
-    assert_eq!((answer(&told).as_str(), said(&told).as_str()), ("# A **title**\ntext\n", ""));
+    assert_eq!((answer(&told).as_str(), said(&told).as_str()), ("# A **title**\n\ntext\n", ""));
     assert_eq!(told.status.code(), Some(0));
     let watched = swb.run(&["chat", "-v", "-m", "tool:read:main.rs;say:text"]);
     assert_eq!(answer(&watched), "text\n");
@@ -126,12 +126,12 @@ fn json_output_is_events_and_then_the_result() {
     assert_eq!(of("session").len(), 1);
     assert_eq!(of("thought")[0]["text"], "hm");
     let text: String = of("text").iter().filter_map(|event| event["text"].as_str()).collect();
-    assert_eq!(text, "one,two");
+    assert_eq!(text, "one,\n\ntwo");
     assert_eq!((&of("tool_call")[0]["id"], of("tool_call").len()), (&of("tool_result")[0]["id"], 1));
     let result = events.last().expect("a result");
     assert_eq!(
         (&result["event"], &result["status"], &result["text"]),
-        (&json!("result"), &json!("completed"), &json!("one,two"))
+        (&json!("result"), &json!("completed"), &json!("one,\n\ntwo"))
     );
     assert_eq!(result["usage"]["total_tokens"], 15, "{result}");
     assert_eq!((told.status.code(), said(&told).as_str()), (Some(0), ""));

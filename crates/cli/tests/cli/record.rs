@@ -46,7 +46,7 @@ fn a_recording_has_the_screen_the_output_the_sizes_and_the_end() {
 
     let (header, events) = read(&file);
     assert_eq!(header["version"], 3);
-    assert_eq!((&header["term"]["cols"], &header["term"]["rows"]), (&json!(80), &json!(24)));
+    assert_eq!((&header["term"]["cols"], &header["term"]["rows"]), (&json!(120), &json!(40)));
     assert_eq!((&header["title"], &header["command"]), (&json!("main"), &json!(format!("sh -c '{script}'"))));
     assert!(header["timestamp"].as_u64().is_some_and(|time| time > 1_700_000_000), "{header}");
     assert_eq!(events[0].1, "o", "first comes the picture");
