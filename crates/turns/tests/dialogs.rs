@@ -437,6 +437,8 @@ fn a_dialog_at_the_start_is_asked_with_its_options() {
                 "Sign in with Device Code",
                 "Use an OpenAI API key",
                 "Use Amazon Bedrock",
+                // Escape, because no option denies.
+                "Cancel",
             ],
         ),
         (
