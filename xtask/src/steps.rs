@@ -73,9 +73,9 @@ fn fuzzer(seconds: &str) -> Command {
 }
 
 /// All tests, also those that need root or Landlock: here they fail where these are missing. Most of them wait for
-/// other processes half of the time, so there are two for each core.
+/// other processes half of the time, so there are five for two cores.
 fn tests() -> Result<()> {
-    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = 5 * std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
     if succeeds(&["nextest", "--version"]) {
         cargo(&[
             "nextest",

@@ -79,7 +79,8 @@ fn an_agent_waiting_for_an_answer_is_reported() {
     let busy = swb.run(&["ask", "main", "hello", "--timeout", "60"]);
     assert_eq!(busy.status.code(), Some(5), "it asks still, and nothing was typed");
     assert!(said(&busy).contains("swb screen main"), "{}", said(&busy));
-    swb.ok(&["send", "main", "yes", "--enter"]);
+    // At once: a pause after the text is a question that is asked again.
+    swb.ok(&["send", "main", "yes\r"]);
     becomes(&swb, "main", "ready");
     let turn = swb.json(&["turn", "main"]);
     assert!(turn["text"].as_str().is_some_and(|text| text.contains("allowed: yes")), "{turn}");

@@ -32,7 +32,8 @@ fn an_approval_is_requested_and_awaited() {
         client.quiet();
         decide(&mut client, &asked, approved);
         let generation = client.generation(&id);
-        assert_eq!(generation.text(), format!("before\n{said}"));
+        // Text before and after the use of a tool is two paragraphs.
+        assert_eq!(generation.text(), format!("before\n\n{said}"));
         assert!(generation.all("authorization_response").is_empty());
     }
 }

@@ -31,7 +31,7 @@ fn a_pause_holds_back_non_urgent_messages() {
         &json!({"type": "authorization_response", "data": {"auth_id": asked["auth_id"], "approved": true}}),
     );
     let generation = client.generation(&id);
-    assert_eq!(generation.text(), "hellopermit: yes\n");
+    assert_eq!(generation.text(), "hello\n\npermit: yes\n");
     assert_eq!(held(&generation.events), [] as [&str; 0]);
     assert_eq!(client.ask("ping", json!({}))["type"], "pong");
     assert_eq!(client.refused("frobnicate", json!({})), "INVALID_REQUEST");
@@ -343,7 +343,7 @@ fn many_sessions_stream_to_many_connections() {
                 // Two chunks were read before.
                 let chunks = of_kind(&generation.events, "chat_message");
                 let said: String = chunks.iter().filter_map(|chunk| chunk["content"].as_str()).collect();
-                assert_eq!(said, format!("{numbers}</{n}>"), "s{n}");
+                assert_eq!(said, format!("{numbers}\n\n</{n}>"), "s{n}");
                 assert!(chunks.iter().enumerate().all(|(at, chunk)| chunk["chunk_index"] == at + 1), "s{n}");
                 assert!(chunks.iter().all(|chunk| chunk["session_id"] == format!("s{n}")), "s{n}");
             });
@@ -357,7 +357,7 @@ fn many_sessions_stream_to_many_connections() {
                 {
                     seen.push(observer.message(LIMIT * 2).unwrap().unwrap());
                 }
-                assert_eq!(assistant_text(&seen), format!("<{n}>{numbers}</{n}>"), "s{n}");
+                assert_eq!(assistant_text(&seen), format!("<{n}>{numbers}\n\n</{n}>"), "s{n}");
                 assert!(seen.iter().all(|message| message["data"]["session_id"] == format!("s{n}")), "s{n}");
                 assert_eq!(of_kind(&seen, "tool_result").len(), 1, "s{n}");
             });
