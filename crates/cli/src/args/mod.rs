@@ -427,7 +427,9 @@ pub(crate) fn parse<P: Parser>(program: &str, args: Vec<OsString>, usage_code: u
         match (error.use_stderr(), acting) {
             (true, _) => {
                 let text = text();
-                say_text(&format!("{program}: {}", text.strip_prefix("error: ").unwrap_or(&text)));
+                // Help that is printed because the command is missing is no error message.
+                let named = text.strip_prefix("error: ").map(|message| format!("{program}: {message}"));
+                say_text(&named.unwrap_or(text));
                 return usage_code;
             }
             (false, true) => drop(print_text(&text())),
