@@ -90,7 +90,7 @@ fn a_question_at_the_start_is_a_question() {
     let mut agent = Agent::new("codex");
     agent.shows(&format!("{trust}\x1b]7501;state=idle:app=codex\x07"));
     assert_eq!(agent.after(1000), ProgramState::Asking);
-    // One that nobody knows, by its marked row.
+    // A question that no profile describes is recognised by its marked row.
     let mut agent = Agent::new("gemini");
     agent.shows("Which one shall it be?\n\n  ▸ This one\n    That one\n\x1b]7501;state=idle\x07");
     assert_eq!(agent.after(1000), ProgramState::Starting);
