@@ -3,7 +3,7 @@
 use crate::errors::{input_error, invalid, refused};
 use crate::execute::Call;
 use crate::reply::{Answer, done};
-use swb_engine::{ScreenView, Step};
+use swb_engine::ScreenView;
 use swb_types::PtyId;
 use swb_vt::{Key, KeyCode};
 use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send};
@@ -18,11 +18,11 @@ impl Call<'_> {
             _ => return Err(invalid("send needs exactly one of 'text' and 'data'")),
         };
         session.start(None).await.ok();
-        let mut steps = vec![Step::Bytes(bytes)];
+        let mut steps = vec![bytes];
         if send.enter {
-            steps.push(Step::Enter(b"\r".to_vec()));
+            steps.push(b"\r".to_vec());
         }
-        session.type_steps(&pty, steps).await.map_err(input_error)?;
+        session.type_steps(&pty, &steps).await.map_err(input_error)?;
         done(&OkReply::default())
     }
 
@@ -31,8 +31,8 @@ impl Call<'_> {
         let pty = session.pty(keys.pty()).map_err(refused)?.pty;
         session.start(None).await.ok();
         let steps = pty.look(false, move |sight| encode_keys(&keys, sight)).await.map_err(refused)?;
-        let bytes = steps.iter().map(|step| step.bytes().len() as u64).sum();
-        session.type_steps(&pty, steps).await.map_err(input_error)?;
+        let bytes = steps.iter().map(|step| step.len() as u64).sum();
+        session.type_steps(&pty, &steps).await.map_err(input_error)?;
         done(&KeysReply { ok: true, bytes })
     }
 
@@ -52,7 +52,7 @@ impl Call<'_> {
 
 /// The bytes of the keys in the current modes of the terminal; an item that is no key name is text. Enter after text is a
 /// step of its own.
-fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<Step> {
+fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<Vec<u8>> {
     let modes = sight.screen().modes();
     let (mut steps, mut typed, mut text) = (Vec::new(), Vec::new(), false);
     for item in &keys.keys {
@@ -62,14 +62,14 @@ fn encode_keys(keys: &Keys, sight: &ScreenView<'_>) -> Vec<Step> {
             continue;
         };
         if key.code == KeyCode::Enter && text {
-            steps.push(Step::Bytes(std::mem::take(&mut typed)));
+            steps.push(std::mem::take(&mut typed));
             key.encode(&modes, &mut typed);
-            steps.push(Step::Enter(std::mem::take(&mut typed)));
+            steps.push(std::mem::take(&mut typed));
         } else {
             key.encode(&modes, &mut typed);
         }
         text = false;
     }
-    steps.push(Step::Bytes(typed));
+    steps.push(typed);
     steps
 }

@@ -21,7 +21,7 @@ mod uid;
 pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
 pub use bracketed_paste::{RelayedText, RunsText, TypedText};
 pub use dialog::{DialogError, approval_of, chosen};
-pub use typing::{Step, Submit, TypingError, TypingReport};
+pub use typing::{Submit, TypingError, TypingReport};
 
 pub(crate) use adoption::SessionAdoption;
 pub(crate) use record::PtyRecord;

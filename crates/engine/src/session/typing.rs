@@ -25,24 +25,6 @@ pub enum Submit {
     Forced,
 }
 
-/// A part of what is typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Bytes as they are.
-    Bytes(Vec<u8>),
-    /// Enter after text: programs take an Enter that comes with the text for a line break in it.
-    Enter(Vec<u8>),
-}
-
-impl Step {
-    /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Bytes(bytes) | Self::Enter(bytes) => bytes,
-        }
-    }
-}
-
 /// The result of typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypingReport {
@@ -144,15 +126,16 @@ impl Session {
         Ok(TypingReport { bytes: bytes.len() as u64, warning })
     }
 
-    /// Types bytes into one of its terminals; each step waits until the program has taken the one before.
-    pub async fn type_steps(&self, pty: &Pty, steps: Vec<Step>) -> Result<(), InputError> {
+    /// Types bytes into one of its terminals; each step waits until the program has taken the one before. Enter after text is
+    /// a step: programs take an Enter that comes with the text for a line break in it.
+    pub async fn type_steps(&self, pty: &Pty, steps: &[Vec<u8>]) -> Result<(), InputError> {
         let _alone = self.shared.typing.lock().await;
         let mut before = None;
-        for step in steps.iter().filter(|step| !step.bytes().is_empty()) {
+        for step in steps.iter().filter(|step| !step.is_empty()) {
             if let Some(before) = before.replace(pty.head()) {
                 taken(pty, before).await;
             }
-            pty.input(step.bytes()).await?;
+            pty.input(step).await?;
         }
         Ok(())
     }
