@@ -157,9 +157,7 @@ impl Call<'_> {
         if profiles.named(&name).is_some() {
             return Ok(Some(name));
         }
-        let mut known: Vec<&str> = profiles.iter().map(swb_turns::Profile::name).collect();
-        known.sort_unstable();
-        known.dedup();
+        let known = profiles.names();
         Err(invalid(format!("no detection profile '{name}'; available: {}", known.join(", "))))
     }
 }

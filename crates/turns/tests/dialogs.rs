@@ -395,7 +395,7 @@ fn no_screen_causes_a_panic() {
             screen.feed(words[random.below(words.len() as u64) as usize].as_bytes());
         }
         for profile in profiles.iter() {
-            let found = dialog(profile, &screen, round % 2 == 0);
+            let found = dialog(&profile, &screen, round % 2 == 0);
             let keys = found.iter().flat_map(|found| &found.options).all(|option| !option.keys.is_empty());
             assert!(keys, "round {round}: {found:?}");
         }
