@@ -1,10 +1,6 @@
 //! Hostile output and input: nothing may panic, grow without bound, or set deadlines in the past forever.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::Random;
+use crate::common::Random;
 use swb_turns::{Detector, Hook, LineOptions, LineRules, Pattern, Profiles, SavedDetector, Time};
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};
