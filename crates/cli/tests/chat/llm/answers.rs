@@ -49,9 +49,9 @@ fn the_most_specific_setting_applies() {
         let server = Canned::start(vec![Reply::Stream(answer(api, "ok", &[]))]);
         let swb = daemon(api, server.url(), "");
         let mut client = swb.chat_in("talk");
-        client.say("one");
+        client.answer_to("one");
         client.ok("config_set", json!({"model": "other", "temperature": 0.5, "max_tokens": 30}));
-        client.say("two");
+        client.answer_to("two");
         let options = json!({"temperature": 0.25, "max_tokens": 40});
         let id = client.begin("chat_send", json!({"content": "three", "options": options}));
         assert_eq!(client.generation(&id).status(), "completed");

@@ -106,6 +106,6 @@ fn nothing_a_model_has_started_outlives_the_daemon() {
         let list = client.ok_as("session_list", json!({}), "session_list_response");
         let history = list["sessions"][0]["message_history"].to_string();
         assert!(history.contains("run it") && history.contains("I try."), "{api}: {history}");
-        assert_eq!(client.say("and now"), "it goes on", "{api}");
+        assert_eq!(client.answer_to("and now"), "it goes on", "{api}");
     }
 }

@@ -13,7 +13,7 @@ fn input_of_all_clients_is_merged_one_frame_at_a_time() {
     let ([go, ..], got) = recorder(&swb, &format!("head -c {} > got", 3 * FRAMES * LEN));
     let mut first = swb.attach("rec");
     first.until("ready\n");
-    go.tell("");
+    go.write("");
     let letters = [b'a', b'b', b'c'];
     std::thread::scope(|scope| {
         for letter in letters {
@@ -68,7 +68,7 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
         swb.coop().ok(&json!({"cmd": "ls"}));
         // and the output of the very terminal that takes no input.
         let word = format!("word {round}\n");
-        go.tell(&word);
+        go.write(&word);
         onlooker.until(&word);
         typist.until(&word);
     }
@@ -92,7 +92,7 @@ fn input_sent_right_before_the_client_goes_is_delivered() {
     drop(typist);
     // It is gone for everybody although its input still waits.
     wait_for("the client to be gone", || (local_clients(&swb, "rec") == 1).then_some(()));
-    go.tell("");
+    go.write("");
     looker.until("done\n");
     assert!(std::fs::read(&got).unwrap() == input);
 }
