@@ -100,8 +100,9 @@ pub const CHAT_KEPT: usize = 32 << 20;
 pub const CHAT_MEMORY: usize = 256 << 20;
 /// Timeout for an agent to stop after a request; then its task is dropped (SS-55 allows 2 s).
 pub const CHAT_STOP: Duration = Duration::from_millis(1200);
-/// Requests that wait until an agent has stopped; more are refused, as while it answers. A client sends one or two.
-pub const CHAT_AFTER_STOP: usize = 16;
+/// Requests that wait until an agent has stopped, and prompts that wait for the end of an answer that an earlier daemon
+/// began; more are refused. A client sends one or two.
+pub const CHAT_QUEUED: usize = 16;
 /// Shortest and longest interval of automatic saves.
 pub const CHAT_SAVE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
 /// Timeout at shutdown for conversations to be saved and agents to end; another process may lock the database for 5 s.

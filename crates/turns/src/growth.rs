@@ -38,6 +38,13 @@ impl Growth {
         Self { steady, held, reported: Vec::new(), seen: Vec::new() }
     }
 
+    /// The same for an answer of which `text` was sent.
+    #[must_use]
+    pub fn after(mut self, text: &str) -> Self {
+        self.reported = text.lines().map(str::to_owned).collect();
+        self
+    }
+
     /// Takes the answer so far; returns what is to be sent, if anything.
     pub fn grow(&mut self, text: &str, now: Time) -> Option<String> {
         let rest = self.rest(text);

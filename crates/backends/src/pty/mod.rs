@@ -15,7 +15,7 @@ use crate::config::AgentConfig;
 use prompt::PtyPrompt;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening};
+use swb_engine::chat::{Backend, Boxed, Exchange, Failure, ORIGIN, Opening, SubmittedPrompt};
 use swb_engine::{ProcessPhase, RestartPolicy, Session, SessionSpec, Start};
 use swb_types::{PtyId, Size};
 
@@ -24,6 +24,8 @@ const NAME_VARIABLE: &str = "SWB_SESSION";
 
 /// Key in the state of a conversation that was cleared since the last prompt to its agent.
 const FORGET: &str = "forget";
+
+const ENDED: &str = "the terminal of this conversation has ended";
 
 /// An agent in a terminal.
 struct PtyAgent {
@@ -77,7 +79,7 @@ impl PtyAgent {
             return Ok(session.clone());
         }
         let Some(agent) = &self.agent else {
-            return Err(Failure::Agent("the terminal of this conversation has ended".to_owned()));
+            return Err(Failure::Agent(ENDED.to_owned()));
         };
         if let Some(over) = &self.session {
             // Its name is needed for the next one.
@@ -122,12 +124,15 @@ impl PtyAgent {
         if let Some(agent) = &self.agent {
             exchange.resume_with(json!({ "terminal": "own", "agent": agent.name })).await;
         }
-        match PtyPrompt::new(&self.context.engine, &session, exchange) {
-            Some(talk) => talk.run().await,
-            None => Err(Failure::NotConfigured(
+        self.prompt(&session, exchange)?.run().await
+    }
+
+    fn prompt<'a>(&self, session: &'a Session, exchange: &'a Exchange) -> Result<PtyPrompt<'a>, Failure> {
+        PtyPrompt::new(&self.context.engine, session, exchange).ok_or_else(|| {
+            Failure::NotConfigured(
                 "turn detection is off, but an agent in a terminal needs it: see [turns] in the configuration".into(),
-            )),
-        }
+            )
+        })
     }
 }
 
@@ -140,6 +145,18 @@ fn is_alive(session: &Session) -> bool {
 impl Backend for PtyAgent {
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>> {
         Box::pin(self.answer(exchange))
+    }
+
+    fn resume<'a>(
+        &'a mut self,
+        exchange: &'a Exchange,
+        submitted: SubmittedPrompt,
+        sent: String,
+    ) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let Some(session) = &self.session else { return Err(Failure::Agent(ENDED.to_owned())) };
+            self.prompt(session, exchange)?.resume(submitted, &sent).await
+        })
     }
 
     fn clear(&mut self) {

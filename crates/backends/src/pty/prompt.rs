@@ -5,7 +5,7 @@ use super::{limits, reader};
 use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
-use swb_engine::chat::{Exchange, Failure};
+use swb_engine::chat::{Exchange, Failure, SubmittedPrompt};
 use swb_engine::{AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, Submit, TypedText, TypingError};
 use swb_turns::{Growth, Profile, ProgramState, Time, box_holds, strip_text};
 use swb_types::{Offset, PtyId};
@@ -51,7 +51,23 @@ impl<'a> PtyPrompt<'a> {
             () = stop.cancelled() => return Ok(()),
             alone = session.alone() => alone,
         };
-        let Some((mut growing, before)) = self.submitted().await? else { return Ok(()) };
+        let Some((growing, before)) = self.submitted().await? else { return Ok(()) };
+        self.exchange.submitted(SubmittedPrompt { before, from: growing.from }).await;
+        self.follow(growing, before).await
+    }
+
+    /// Continues the answer to a prompt that was submitted before; `sent` is the text that was sent of it.
+    pub(super) async fn resume(mut self, submitted: SubmittedPrompt, sent: &str) -> Result<(), Failure> {
+        let session = self.session;
+        let _alone = session.alone().await;
+        let agent = session.pty(PtyId::AGENT).map_err(|_| self.gone())?;
+        let growth = Growth::new(&self.profile).after(sent);
+        self.follow(Growing::new(agent.pty, growth, submitted.from), submitted.before).await
+    }
+
+    /// Sends the answer, the turn after `before`, or interrupts it if it is stopped.
+    async fn follow(&mut self, mut growing: Growing, before: u64) -> Result<(), Failure> {
+        let stop = self.exchange.stop().clone();
         let answered = tokio::select! {
             biased;
             () = stop.cancelled() => None,
@@ -140,10 +156,8 @@ impl<'a> PtyPrompt<'a> {
     /// Types the prompt.
     async fn submit(&mut self) -> Result<Growing, TypingError> {
         let agent = self.session.pty(PtyId::AGENT)?;
-        let now = Instant::now();
         let from = agent.pty.head();
-        let growth = Growth::new(&self.profile);
-        let growing = Growing { pty: agent.pty, growth, from, began: now, seen: from, moved: now, next: now };
+        let growing = Growing::new(agent.pty, Growth::new(&self.profile), from);
         let text = TypedText::Text(self.exchange.prompt().to_owned());
         let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());
         self.session.type_until(stop, &clear, text, Submit::Prompt).await?;
@@ -248,6 +262,11 @@ impl<'a> PtyPrompt<'a> {
 }
 
 impl Growing {
+    fn new(pty: Arc<Pty>, growth: Growth, from: Offset) -> Self {
+        let now = Instant::now();
+        Self { pty, growth, from, began: now, seen: from, moved: now, next: now }
+    }
+
     /// The next part of the answer, if a look is due.
     async fn look(&mut self) -> Option<String> {
         let now = Instant::now();

@@ -148,6 +148,17 @@ impl Conversation {
         }
     }
 
+    /// Resumes a conversation whose last prompt is still being answered; `answer` is what was sent of that.
+    pub fn restore_answering(saved: SavedConversation, answer: Message) -> Self {
+        let (stream, bytes) = (StreamId(answer.number), answer.size());
+        let mut conversation = Self::restore(saved);
+        conversation.next_message = answer.number + 1;
+        conversation.state = ConversationState::Active;
+        let begun = !answer.text().is_empty();
+        conversation.answer = Some(Answer { message: answer, stream, begun, bytes });
+        conversation
+    }
+
     /// What is stored of it; an answer in progress is not included.
     pub fn saved(&self) -> &SavedConversation {
         &self.saved

@@ -2,6 +2,7 @@
 
 use crate::limits;
 use crate::session::Session;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use swb_chat::{
     Answers, ApprovalId, ApprovalRequest, ConversationSettings, Decision, Message, PlanEntry, Progress,
     QuestionId, QuestionRequest, ToolCall, ToolId, ToolResult, Unanswered, Usage, Workspace,
 };
-use swb_types::SessionName;
+use swb_types::{Offset, SessionName};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,17 @@ pub enum Failure {
 pub trait Backend: Send {
     /// Answers one prompt. Returns when the answer is complete, or soon after `exchange.stopped()`.
     fn generate<'a>(&'a mut self, exchange: &'a Exchange) -> Boxed<'a, Result<(), Failure>>;
+
+    /// Continues an answer that an earlier daemon has begun, if the agent reported [`Exchange::submitted`]; `sent` is the
+    /// text that was sent of it.
+    fn resume<'a>(
+        &'a mut self,
+        _exchange: &'a Exchange,
+        _submitted: SubmittedPrompt,
+        _sent: String,
+    ) -> Boxed<'a, Result<(), Failure>> {
+        Box::pin(async { Err(Failure::Agent("this agent cannot resume an answer".to_owned())) })
+    }
 
     /// The conversation was cleared: the agent must forget its context.
     fn clear(&mut self) {}
@@ -101,6 +113,15 @@ pub struct Opening {
     pub terminal: Option<Session>,
 }
 
+/// A prompt that was submitted in a terminal, which outlives the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmittedPrompt {
+    /// Number of the newest turn before it.
+    pub before: u64,
+    /// The offset of the output at which it was typed.
+    pub from: Offset,
+}
+
 /// Options of one prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptOptions {
@@ -140,6 +161,7 @@ pub(super) enum Update {
     Plan(Vec<PlanEntry>),
     Usage(Usage),
     Resume(serde_json::Value),
+    Submitted(SubmittedPrompt),
     Approve(ApprovalId, Box<ApprovalRequest>, oneshot::Sender<Decision>),
     Withdraw(ApprovalId),
     Ask(QuestionId, Box<QuestionRequest>, oneshot::Sender<Result<Answers, Unanswered>>),
@@ -244,6 +266,11 @@ impl Exchange {
     /// Reports the state by which the agent can resume this conversation later.
     pub async fn resume_with(&self, state: serde_json::Value) {
         self.send_update(Update::Resume(state)).await;
+    }
+
+    /// Reports that the prompt was submitted: from now on a daemon that comes after a crash can resume the answer.
+    pub async fn submitted(&self, prompt: SubmittedPrompt) {
+        self.send_update(Update::Submitted(prompt)).await;
     }
 
     /// Requests an approval and waits for the decision. Dropping the wait withdraws the request.

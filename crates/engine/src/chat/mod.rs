@@ -17,7 +17,9 @@ mod saving;
 mod task;
 mod workspaces;
 
-pub use backend::{Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions};
+pub use backend::{
+    Agent, Backend, Backends, Boxed, Exchange, Failure, Opening, PromptOptions, SubmittedPrompt,
+};
 pub use error::ChatError;
 pub use git::{Git, GitFacts};
 pub use handle::{Chat, ChatAttachment, ChatView, Presence, Sent};
@@ -32,15 +34,15 @@ use recovery::{JournalEntry, RecoveredChat, RecoveryJournal};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use saving::Saving;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
-    Approval, Archive, ArchiveError, ClientId, Conversation, Now, SavedConversation, SearchHit, Summary,
-    Workspace, three_words,
+    Approval, Archive, ArchiveError, ClientId, Conversation, Ending, Now, SavedConversation, SearchHit,
+    Summary, Workspace, three_words,
 };
 use swb_types::{PtyId, SessionName, Timestamp};
 use task::{ConversationTask, view_of};
@@ -169,12 +171,25 @@ impl Chats {
         chats
     }
 
-    fn resume(&self, left: RecoveredChat) {
+    /// Resumes a conversation of a daemon that crashed. An answer goes on if it is given in a terminal that still exists.
+    fn resume(&self, mut left: RecoveredChat) {
         self.inner.workspaces.touch(&left.saved.working_dir);
         let saving = Saving::new(left.held.auto_save.map(Duration::from_secs));
         let hold = if left.held.reserved { NameHold::Own } else { NameHold::Shared };
-        let resumed = self
-            .open(Conversation::restore(left.saved), saving, |chat| self.registry().adopt_chat(chat, hold));
+        let (unfinished, submitted) = left.take_unfinished().unzip();
+        let submitted = submitted.flatten().filter(|_| self.terminal(left.saved.name.as_str()).is_some());
+        let conversation = match (unfinished, submitted) {
+            (Some(answer), Some(_)) => Conversation::restore_answering(left.saved, answer),
+            (Some(mut answer), None) => {
+                answer.ending = Ending::Interrupted;
+                self.note(&[JournalEntry::Message(left.saved.name.clone(), answer.clone())]);
+                left.saved.messages.push(answer);
+                Conversation::restore(left.saved)
+            }
+            (None, _) => Conversation::restore(left.saved),
+        };
+        let adopt = |chat: &Chat| self.registry().adopt_chat(chat, hold);
+        let resumed = self.open_resumed(conversation, submitted, saving, adopt);
         if let Err(error) = resumed {
             tracing::warn!(%error, "cannot resume a conversation");
         }
@@ -506,7 +521,18 @@ impl Chats {
     /// Starts the task of a conversation that `enter` puts into the registry.
     fn open(
         &self,
+        conversation: Conversation,
+        saving: Saving,
+        enter: impl FnOnce(&Chat) -> Result<ChatName, NameRefusal>,
+    ) -> Result<Chat, ChatError> {
+        self.open_resumed(conversation, None, saving, enter)
+    }
+
+    /// The same; the task resumes the answer to a prompt that was `submitted`.
+    fn open_resumed(
+        &self,
         mut conversation: Conversation,
+        submitted: Option<SubmittedPrompt>,
         saving: Saving,
         enter: impl FnOnce(&Chat) -> Result<ChatName, NameRefusal>,
     ) -> Result<Chat, ChatError> {
@@ -527,7 +553,7 @@ impl Chats {
             }),
         };
         let name = enter(&chat).map_err(|refusal| refused(refusal, chat.name()))?;
-        let task = ConversationTask {
+        let mut task = ConversationTask {
             chats: self.clone(),
             conversation,
             commands: to_do,
@@ -539,6 +565,7 @@ impl Chats {
             backend: None,
             running: None,
             after_stop: Vec::new(),
+            after_resumed: VecDeque::new(),
             reopen: false,
             noted: 0,
             name,
@@ -547,6 +574,9 @@ impl Chats {
         };
         // Before any other entry of it.
         task.note_head();
+        if let Some(submitted) = submitted {
+            task.resume_answer(submitted);
+        }
         self.inner.tasks.spawn(task.run());
         Ok(chat)
     }

@@ -4,6 +4,7 @@
 //! multiple of its content, a thread of its own compacts it into new memory, and no conversation waits for that. The
 //! keeper holds a complete journal at any time.
 
+use super::backend::SubmittedPrompt;
 use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread::{self, JoinHandle};
-use swb_chat::{Ending, Message, Part, SavedConversation};
+use swb_chat::{Message, Part, SavedConversation};
 use swb_types::SessionName;
 
 /// A line of the journal.
@@ -26,6 +27,8 @@ pub(super) enum JournalEntry {
     Message(SessionName, Message),
     /// A message whose parts follow.
     Began(SessionName, Message),
+    /// The prompt of that message was submitted in a terminal.
+    Submitted(SessionName, SubmittedPrompt),
     /// A further part of that message.
     Part(SessionName, Box<Part>),
     /// All messages were removed.
@@ -48,7 +51,17 @@ pub(super) struct RecoverySettings {
 pub(super) struct RecoveredChat {
     pub(super) saved: SavedConversation,
     pub(super) held: RecoverySettings,
+    /// The answer that was being given.
     unfinished: Option<Message>,
+    /// Where its prompt was submitted, if in a terminal.
+    submitted: Option<SubmittedPrompt>,
+}
+
+impl RecoveredChat {
+    /// Takes the answer that was being given. It can go on only if its prompt was submitted in a terminal.
+    pub(super) fn take_unfinished(&mut self) -> Option<(Message, Option<SubmittedPrompt>)> {
+        Some((self.unfinished.take()?, self.submitted.take()))
+    }
 }
 
 /// The journal of all conversations, which the keeper holds too.
@@ -64,12 +77,6 @@ impl RecoveryJournal {
         let read = |memory| Journal::resume(memory, limits::CHAT_MEMORY).ok().map(|(_, text)| fold(&text));
         let adopted = left.and_then(|memory| keeper.adopt_state(OptionalState::Conversations, memory, read));
         let mut conversations = adopted.flatten().unwrap_or_default();
-        for left in conversations.values_mut() {
-            if let Some(mut message) = left.unfinished.take() {
-                message.ending = Ending::Interrupted;
-                left.saved.messages.push(message);
-            }
-        }
         let mut recovery = Self { keeper, compacted: None };
         shorten(&mut conversations, limits::CHAT_KEPT);
         match CompactedJournal::begin(&conversations, limits::CHAT_SLACK) {
@@ -194,19 +201,25 @@ fn fold(text: &str) -> BTreeMap<SessionName, RecoveredChat> {
                     (left.saved, left.held) = (*saved, held);
                 }
                 None => {
-                    all.insert(saved.name.clone(), RecoveredChat { saved: *saved, held, unfinished: None });
+                    let left = RecoveredChat { saved: *saved, held, unfinished: None, submitted: None };
+                    all.insert(left.saved.name.clone(), left);
                 }
             },
             JournalEntry::Message(name, message) => {
                 if let Some(left) = all.get_mut(&name) {
-                    left.unfinished = None;
+                    (left.unfinished, left.submitted) = (None, None);
                     left.saved.updated = left.saved.updated.max(message.at);
                     left.saved.messages.push(message);
                 }
             }
             JournalEntry::Began(name, message) => {
                 if let Some(left) = all.get_mut(&name) {
-                    left.unfinished = Some(message);
+                    (left.unfinished, left.submitted) = (Some(message), None);
+                }
+            }
+            JournalEntry::Submitted(name, prompt) => {
+                if let Some(left) = all.get_mut(&name) {
+                    left.submitted = Some(prompt);
                 }
             }
             JournalEntry::Part(name, part) => {
@@ -251,6 +264,7 @@ fn entries(left: &RecoveredChat) -> Vec<JournalEntry> {
     let messages = left.saved.messages.iter();
     entries.extend(messages.map(|message| JournalEntry::Message(name.clone(), message.clone())));
     entries.extend(left.unfinished.iter().map(|message| JournalEntry::Began(name.clone(), message.clone())));
+    entries.extend(left.submitted.map(|prompt| JournalEntry::Submitted(name.clone(), prompt)));
     entries
 }
 
@@ -258,8 +272,9 @@ fn entries(left: &RecoveredChat) -> Vec<JournalEntry> {
 mod tests {
     use super::*;
     use swb_chat::{Author, Conversation};
-    use swb_types::Timestamp;
+    use swb_types::{Offset, Timestamp};
 
+    const SUBMITTED: SubmittedPrompt = SubmittedPrompt { before: 3, from: Offset(40) };
     const HELD: RecoverySettings = RecoverySettings { auto_save: Some(5), reserved: true };
 
     fn head(name: &str) -> JournalEntry {
@@ -299,6 +314,7 @@ mod tests {
             head("b"),
             JournalEntry::Message(name.clone(), user.clone()),
             JournalEntry::Began(name.clone(), answer),
+            JournalEntry::Submitted(name.clone(), SUBMITTED),
             JournalEntry::Part(name.clone(), Box::new(Part::Text("hi ".into()))),
             JournalEntry::Part(name.clone(), Box::new(Part::Text("there".into()))),
             JournalEntry::Gone(SessionName::new("b").unwrap()),
@@ -311,7 +327,7 @@ mod tests {
             assert_eq!(all.len(), 1);
             assert_eq!(left.saved.messages, std::slice::from_ref(&user));
             assert_eq!(left.unfinished.as_ref().unwrap().text(), "hi there");
-            assert_eq!(left.held, HELD);
+            assert_eq!((left.held, left.submitted), (HELD, Some(SUBMITTED)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The task that owns a conversation: it handles the requests of clients and the output of the agent, sends events, and
 //! keeps time.
 
-use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, Update, updates};
+use super::backend::{Backend, Exchange, Failure, Opening, PromptOptions, SubmittedPrompt, Update, updates};
 use super::error::ChatError;
 use super::handle::{Attached, ChatCommand, ChatReply, ChatView, CloseMode, Presence, Sent};
 use super::recovery::{JournalEntry, RecoverySettings};
@@ -9,11 +9,11 @@ use super::saving::{Saving, written};
 use super::{Chats, GenerationOutcome, now};
 use crate::limits;
 use crate::registry::{ChatName, NameHold};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use swb_chat::{
     Answers, ApprovalId, ChatEvent, ClientId, ClientRole, Conversation, ConversationSettings, Decision,
-    Ending, Part, QuestionId, Refused, Unanswered,
+    Ending, Message, Part, QuestionId, Refused, Unanswered,
 };
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -34,6 +34,8 @@ pub(super) struct ConversationTask {
     pub(super) running: Option<Running>,
     /// Prompts and requests to clear that wait until the agent has stopped (SS-55).
     pub(super) after_stop: Vec<ChatCommand>,
+    /// Prompts that wait for the end of an answer that an earlier daemon began: their clients cannot know of it.
+    pub(super) after_resumed: VecDeque<AcceptedPrompt>,
     /// Another agent answers from the next prompt on.
     pub(super) reopen: bool,
     /// Bytes of the unfinished answer in the journal.
@@ -54,6 +56,15 @@ pub(super) struct Running {
     stop: CancellationToken,
     /// When it is dropped, after a request to stop.
     deadline: Option<Instant>,
+    done: oneshot::Sender<GenerationOutcome>,
+    /// An earlier daemon has begun it.
+    resumed: bool,
+}
+
+/// A prompt of a client that waits for its outcome.
+pub(super) struct AcceptedPrompt {
+    prompt: String,
+    options: PromptOptions,
     done: oneshot::Sender<GenerationOutcome>,
 }
 
@@ -105,15 +116,26 @@ impl ConversationTask {
             if let Some((mode, reply)) = close {
                 return self.close(mode, reply).await;
             }
-            if !self.is_stopping() && !self.after_stop.is_empty() {
-                std::mem::take(&mut self.after_stop).into_iter().for_each(|command| self.handle(command));
-                self.send_events();
-            }
+            self.handle_queued();
         }
     }
 
     fn is_stopping(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.stop.is_cancelled())
+    }
+
+    /// Handles what has waited for the end of the generation.
+    fn handle_queued(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        if let Some(accepted) = self.after_resumed.pop_front() {
+            self.begin(accepted);
+            self.send_events();
+        } else if !self.after_stop.is_empty() {
+            std::mem::take(&mut self.after_stop).into_iter().for_each(|command| self.handle(command));
+            self.send_events();
+        }
     }
 
     async fn next(&mut self) -> Wake {
@@ -167,7 +189,7 @@ impl ConversationTask {
 
     fn handle(&mut self, command: ChatCommand) {
         let needs_idle = matches!(command, ChatCommand::Send { .. } | ChatCommand::Clear { .. });
-        if needs_idle && self.is_stopping() && self.after_stop.len() < limits::CHAT_AFTER_STOP {
+        if needs_idle && self.is_stopping() && self.after_stop.len() < limits::CHAT_QUEUED {
             return self.after_stop.push(command);
         }
         // The caller may be gone; its reply is dropped then.
@@ -236,11 +258,35 @@ impl ConversationTask {
     }
 
     fn send(&mut self, prompt: String, options: PromptOptions) -> Result<Sent, ChatError> {
+        let (done, outcome) = oneshot::channel();
+        let resumed = self.running.as_ref().is_some_and(|running| running.resumed);
+        let waits = resumed && !prompt.trim().is_empty() && self.after_resumed.len() < limits::CHAT_QUEUED;
+        let accepted = AcceptedPrompt { prompt, options, done };
+        match waits {
+            true => self.after_resumed.push_back(accepted),
+            false => self.generate(accepted).map_err(|(error, _)| error)?,
+        }
+        Ok(outcome)
+    }
+
+    /// Begins the generation of a prompt that has waited.
+    fn begin(&mut self, accepted: AcceptedPrompt) {
+        if let Err((error, done)) = self.generate(accepted) {
+            let _sent = done.send(GenerationOutcome::Failed(Failure::Agent(error.to_string())));
+        }
+    }
+
+    fn generate(
+        &mut self,
+        accepted: AcceptedPrompt,
+    ) -> Result<(), (ChatError, oneshot::Sender<GenerationOutcome>)> {
         // The configuration may have been without an agent before.
         let chats = self.chats.clone();
         chats.settle_agent(&mut self.conversation);
         let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
-        self.conversation.send(prompt.clone(), now())?;
+        if let Err(refused) = self.conversation.send(accepted.prompt.clone(), now()) {
+            return Err((refused.into(), accepted.done));
+        }
         self.noted = 0;
         let name = self.conversation.saved().name.clone();
         let mut noted = vec![self.head()];
@@ -249,12 +295,35 @@ impl ConversationTask {
         let answer = self.conversation.unfinished().cloned();
         noted.extend(answer.map(|message| JournalEntry::Began(name.clone(), message)));
         self.chats.note(&noted);
+        self.start(accepted, history, None);
+        Ok(())
+    }
+
+    /// Waits for the answer to a prompt that an earlier daemon has submitted in a terminal.
+    pub(super) fn resume_answer(&mut self, submitted: SubmittedPrompt) {
+        let Some((prompt, history)) = self.conversation.saved().messages.split_last() else { return };
+        let (prompt, history) = (prompt.text(), history.to_vec().into());
+        self.noted = self.conversation.unfinished().map_or(0, Message::size);
+        // The client that sent the prompt has lost its connection.
+        let (done, _) = oneshot::channel();
+        let accepted = AcceptedPrompt { prompt, options: PromptOptions::default(), done };
+        self.start(accepted, history, Some(submitted));
+    }
+
+    /// Starts a generation.
+    fn start(
+        &mut self,
+        accepted: AcceptedPrompt,
+        history: Arc<[Message]>,
+        submitted: Option<SubmittedPrompt>,
+    ) {
+        let AcceptedPrompt { prompt, options, done } = accepted;
         let (sender, receiver) = updates();
-        let (done, outcome) = oneshot::channel();
         let stop = self.chats.inner.stop.child_token();
         let saved = self.conversation.saved();
+        let sent = self.conversation.unfinished().map(Message::text).unwrap_or_default();
         let exchange = Exchange {
-            name,
+            name: saved.name.clone(),
             prompt,
             options,
             settings: saved.settings.clone(),
@@ -280,14 +349,17 @@ impl ConversationTask {
             };
             match opened {
                 Ok(mut backend) => {
-                    let result = backend.generate(&exchange).await;
+                    let result = match submitted {
+                        Some(submitted) => backend.resume(&exchange, submitted, sent).await,
+                        None => backend.generate(&exchange).await,
+                    };
                     (Some(backend), result)
                 }
                 Err(failure) => (None, Err(failure)),
             }
         });
-        self.running = Some(Running { task, updates: receiver, stop, deadline: None, done });
-        Ok(outcome)
+        let resumed = submitted.is_some();
+        self.running = Some(Running { task, updates: receiver, stop, deadline: None, done, resumed });
     }
 
     fn opening(&self) -> Opening {
@@ -342,6 +414,10 @@ impl ConversationTask {
             Update::Plan(entries) => conversation.plan(entries),
             Update::Usage(usage) => conversation.used(&usage),
             Update::Resume(state) => conversation.resume_with(state),
+            Update::Submitted(prompt) => {
+                let name = conversation.saved().name.clone();
+                self.chats.note(&[JournalEntry::Submitted(name, prompt)]);
+            }
             Update::Withdraw(id) => {
                 // It may have been settled at the same moment.
                 let _settled = conversation.withdraw(&id);
