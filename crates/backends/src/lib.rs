@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 use swb_chat::{ConversationSettings, Workspace};
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening, program_of};
 use swb_engine::{Engine, Session};
@@ -98,8 +99,8 @@ impl AgentList {
     /// Builds the list of agents from the configuration.
     pub fn new(context: BackendContext, chat: &ChatConfig, configured: Vec<AgentConfig>) -> Self {
         let mut agents: Vec<AgentConfig> = configured;
-        for name in KNOWN {
-            if !agents.iter().any(|agent| agent.name == name) && installed(&context.env, name) {
+        for name in installed(&context.env) {
+            if !agents.iter().any(|agent| agent.name == name) {
                 agents.push(AgentConfig::of_command(name, AgentKind::Pty, vec![name.to_owned()]));
             }
         }
@@ -235,10 +236,27 @@ fn same_program(opening: &Opening, terminal: Option<&Session>) -> Result<(), Fai
     Err(Failure::Agent(format!("{what}; choose an agent with /agent NAME, or start a new conversation")))
 }
 
-/// Whether an executable of this name is on the search path.
-#[allow(clippy::disallowed_methods, reason = "the user's own search path, at the start of the daemon")]
-fn installed(env: &BTreeMap<String, String>, name: &str) -> bool {
-    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
+/// The known agents on the search path. A directory there may not respond, and must not keep the daemon from starting.
+fn installed(env: &BTreeMap<String, String>) -> Vec<&'static str> {
+    let path = env.get("PATH").cloned().unwrap_or_default();
+    let (sender, found) = std::sync::mpsc::channel();
+    let search = move || {
+        for name in KNOWN.into_iter().filter(|name| is_executable(&path, name)) {
+            // The daemon may have given up.
+            let _sent = sender.send(name);
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("agents".into()).spawn(search) {
+        tracing::warn!(%error, "cannot look for installed agents");
+    }
+    let deadline = Instant::now() + limits::SEARCH;
+    let next = || found.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    std::iter::from_fn(|| next().ok()).collect()
+}
+
+/// Whether an executable of this name is on a search path.
+#[allow(clippy::disallowed_methods, reason = "on a thread of its own")]
+fn is_executable(path: &str, name: &str) -> bool {
     let runs = |file: &Path| {
         std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
@@ -259,9 +277,8 @@ mod tests {
             std::fs::set_permissions(at("bin").join(name), PermissionsExt::from_mode(mode)).unwrap();
         }
         let path = format!("{}::{}", at("missing").display(), at("bin").display());
-        let env = [("PATH".to_owned(), path)].into();
-        let found = ["program", "text", "directory", "other"].map(|name| installed(&env, name));
+        let found = ["program", "text", "directory", "other"].map(|name| is_executable(&path, name));
         assert_eq!(found, [true, false, false, false]);
-        assert!(!installed(&BTreeMap::new(), "sh"));
+        assert!(!is_executable("", "sh"));
     }
 }

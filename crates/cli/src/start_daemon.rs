@@ -8,7 +8,7 @@ use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -125,8 +125,14 @@ fn refused(dir: &Path, why: &str) -> Failure {
 
 fn lock(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::io(format!("cannot lock {}", path.display()), &error);
-    let file =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path).map_err(failed)?;
+    // A FIFO in its place would wait for a reader.
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags);
+    let file = options.open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is not a regular file")));
+    }
     let deadline = Instant::now() + limits::START_LOCK;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -10,8 +10,10 @@ pub use scriptschnell::ScriptschnellConfig;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::io;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
+use swb_engine::file_access;
 
 /// The whole configuration file; every section is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -124,11 +126,29 @@ impl Default for CliConfig {
     }
 }
 
+/// Reads a configuration file, for a limited time: it may be on a mount that does not respond. One that the user has
+/// named may be a pipe or a device; anything else than a file in the place of the usual one is an error.
+fn read(path: &Path, named: bool) -> io::Result<String> {
+    let (sender, text) = std::sync::mpsc::channel();
+    let owned = path.to_owned();
+    #[allow(clippy::disallowed_methods, reason = "on a thread of its own")]
+    let read = move || {
+        let text = match named {
+            true => std::fs::read_to_string(&owned),
+            false => file_access::read_text(&owned, limits::CONFIG),
+        };
+        // The caller may have given up.
+        let _sent = sender.send(text);
+    };
+    std::thread::Builder::new().name("config".into()).spawn(read)?;
+    text.recv_timeout(limits::CONFIG_READ)
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not respond")))
+}
+
 impl Config {
     /// Reads the file at `path`; it may be missing unless it is `required`.
-    #[allow(clippy::disallowed_methods, reason = "at the start, and the user may name a pipe or /dev/null")]
     pub fn load(path: &Path, required: bool) -> Result<Self> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match read(path, required) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {
                 return Ok(Self::default());
             }
@@ -192,6 +212,16 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fifo_in_the_place_of_the_file_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let error = format!("{:#}", Config::load(&path, false).unwrap_err());
+        assert!(error.contains("config.toml") && error.contains("FIFO"), "{error}");
+        assert_eq!(Config::load(Path::new("/dev/null"), true).unwrap(), Config::default());
+    }
 
     #[test]
     fn an_empty_file_gives_the_defaults() {

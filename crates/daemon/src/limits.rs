@@ -15,6 +15,16 @@ pub(crate) const KEEPER_TRIES: u32 = 20;
 pub(crate) const KEEPER_PAUSE: Duration = Duration::from_millis(50);
 /// Bytes at which the log file is put aside and the one before it dropped: days of ordinary messages.
 pub(crate) const LOG_FILE: u64 = 4 << 20;
+/// Lines that wait for a disk or a terminal to accept them: a second of the busiest log.
+pub(crate) const LOG_QUEUE: usize = 1024;
+/// Bytes of a line; longer ones quote something long that a client has sent.
+pub(crate) const LOG_LINE: usize = 16 << 10;
+/// How long the end of the daemon waits for the last lines to be written.
+pub(crate) const LOG_END: Duration = Duration::from_millis(300);
+/// Bytes of the configuration file, which people write.
+pub(crate) const CONFIG: u64 = 4 << 20;
+/// How long reading the configuration file may take: it may be on a mount that does not respond.
+pub(crate) const CONFIG_READ: Duration = Duration::from_secs(5);
 /// Lines of scrollback that can be configured: what the terminal model has room for on a screen of 80
 /// columns.
 pub(crate) const SCROLLBACK: usize = 25_000;

@@ -1,15 +1,20 @@
 //! The log: standard error for a daemon in the foreground, a bounded file for one in the background.
 //!
-//! If the disk is full or the directory is missing, log lines are lost and nothing else happens.
+//! A thread of its own writes the lines, so that a disk or a terminal that does not accept them delays nobody. If it falls
+//! behind, or the disk is full, or the directory is missing, lines are lost and nothing else happens.
 
-#![allow(clippy::disallowed_methods, reason = "our own log, which no client names")]
+#![allow(clippy::disallowed_methods, reason = "our own log, which no client names, on a thread of its own")]
 
 use crate::limits;
+use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use swb_engine::file_access;
 use swb_vt::{ColourFilter, printable_lines};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -17,20 +22,96 @@ use tracing_subscriber::fmt::MakeWriter;
 /// Starts logging, to `file` if given, else to standard error.
 ///
 /// `levels` are combined: one for the whole program, one for a part of it.
-pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) {
+pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) -> LogEnd {
     let filter = EnvFilter::try_new(levels.join(",")).or_else(|_| EnvFilter::try_new(levels[0]));
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
+    let coloured = file.is_none() && io::IsTerminal::is_terminal(&io::stderr());
+    let queue = match file {
+        Some(path) => LogQueue::start(LogFile::new(path)),
+        None => LogQueue::start(StderrLog { coloured }),
+    };
+    let end = LogEnd(queue.clone());
     // A line that cannot be written is lost; reporting that on standard error would panic.
     let base =
         tracing_subscriber::fmt().with_env_filter(filter).with_target(false).log_internal_errors(false);
     // A second call (in tests) is not an error.
-    let _begun = match file {
-        Some(path) => base.with_ansi(false).with_writer(LogFile::open(path)).try_init(),
-        None => {
-            let coloured = io::IsTerminal::is_terminal(&io::stderr());
-            base.with_ansi(coloured).with_writer(move || StderrLog { coloured }).try_init()
+    let _begun = base.with_ansi(coloured).with_writer(queue).try_init();
+    end
+}
+
+/// Lines for the thread that writes them.
+#[derive(Debug, Clone)]
+struct LogQueue {
+    items: SyncSender<LogItem>,
+    /// Lines that did not fit since the thread last wrote one.
+    lost: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum LogItem {
+    Line(Vec<u8>),
+    /// All lines before it were written.
+    Written(SyncSender<()>),
+}
+
+impl LogQueue {
+    fn start(mut log: impl Write + Send + 'static) -> Self {
+        let (items, received) = sync_channel(limits::LOG_QUEUE);
+        let queue = Self { items, lost: Arc::default() };
+        let lost = Arc::clone(&queue.lost);
+        let write = move || write_lines(&received, &lost, &mut log);
+        // Without a thread all lines are lost.
+        let _thread = std::thread::Builder::new().name("log".into()).spawn(write);
+        queue
+    }
+}
+
+fn write_lines(items: &Receiver<LogItem>, lost: &AtomicU64, log: &mut impl Write) {
+    while let Ok(item) = items.recv() {
+        match item {
+            // A line that cannot be written is lost; there is no place to report that.
+            LogItem::Line(line) => drop(log.write_all(&line)),
+            LogItem::Written(done) => drop(done.try_send(())),
         }
-    };
+        let count = lost.swap(0, Ordering::Relaxed);
+        if count > 0 {
+            drop(log.write_all(format!("{count} lines of the log were lost\n").as_bytes()));
+        }
+    }
+}
+
+impl Write for LogQueue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let kept = line.get(..limits::LOG_LINE).unwrap_or(line);
+        if self.items.try_send(LogItem::Line(kept.to_vec())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogQueue {
+    type Writer = Self;
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Waits for the last lines to be written when it is dropped, for a limited time.
+#[derive(Debug)]
+pub(crate) struct LogEnd(LogQueue);
+
+impl Drop for LogEnd {
+    fn drop(&mut self) {
+        let (done, written) = sync_channel(1);
+        if self.0.items.try_send(LogItem::Written(done)).is_ok() {
+            let _written = written.recv_timeout(limits::LOG_END);
+        }
+    }
 }
 
 /// Standard error.
@@ -60,57 +141,49 @@ fn harmless(line: &[u8], coloured: bool) -> Vec<u8> {
     out
 }
 
-#[derive(Debug, Clone)]
-struct LogFile(Arc<Mutex<LogFileState>>);
-
+/// A file of limited length; the one before it is kept beside it.
 #[derive(Debug)]
-struct LogFileState {
+struct LogFile {
     path: PathBuf,
     file: Option<File>,
     len: u64,
+    opened: bool,
 }
 
 impl LogFile {
-    fn open(path: &Path) -> Self {
-        let mut state = LogFileState { path: path.to_owned(), file: None, len: 0 };
-        state.reopen();
-        Self(Arc::new(Mutex::new(state)))
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None, len: 0, opened: false }
     }
-}
 
-impl LogFileState {
     fn reopen(&mut self) {
-        let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
-        self.file = open().ok();
+        self.opened = true;
+        // A FIFO in its place would wait for a reader.
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let open =
+            OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(&self.path);
+        self.file = open.ok().filter(|file| file_access::require_regular(file).is_ok());
         self.len = self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
     }
 }
 
 impl Write for LogFile {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.len > limits::LOG_FILE {
-            let _aside = std::fs::rename(&state.path, state.path.with_extension("log.1"));
-            state.reopen();
+        if self.len > limits::LOG_FILE {
+            let _aside = std::fs::rename(&self.path, self.path.with_extension("log.1"));
+            self.reopen();
+        } else if !self.opened {
+            self.reopen();
         }
-        if let Some(file) = &mut state.file {
-            // The line is lost; there is no place to report that.
+        if let Some(file) = &mut self.file {
             let shown = harmless(line, false);
             let _written = file.write_all(&shown);
-            state.len += shown.len() as u64;
+            self.len += shown.len() as u64;
         }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for LogFile {
-    type Writer = Self;
-    fn make_writer(&'a self) -> Self {
-        self.clone()
     }
 }
 
@@ -132,7 +205,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("swb-log-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("daemon.log");
-        let mut log = LogFile::open(&path);
+        let mut log = LogFile::new(&path);
         let line = vec![b'x'; 1 << 20];
         for _ in 0..12 {
             log.write_all(&line).unwrap();
@@ -140,6 +213,46 @@ mod tests {
         assert!(path.metadata().unwrap().len() <= limits::LOG_FILE + (2 << 20));
         assert!(path.with_extension("log.1").exists());
         std::fs::remove_dir_all(&dir).unwrap();
-        LogFile::open(&dir.join("no/such/dir")).write_all(b"lost").unwrap();
+        LogFile::new(&dir.join("no/such/dir")).write_all(b"lost").unwrap();
+    }
+
+    #[test]
+    fn a_fifo_in_the_place_of_the_file_takes_no_lines_and_delays_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        LogFile::new(&path).write_all(b"lost").unwrap();
+    }
+
+    /// A disk that does not respond until the sender is dropped.
+    struct Stuck(Receiver<()>, SyncSender<Vec<u8>>);
+
+    impl Write for Stuck {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            let _stuck = self.0.recv();
+            self.1.send(line.to_vec()).map_err(io::Error::other)?;
+            Ok(line.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_that_does_not_respond_delays_nobody() {
+        let (respond, stuck) = sync_channel(0);
+        let (sender, written) = sync_channel(limits::LOG_QUEUE * 2);
+        let mut queue = LogQueue::start(Stuck(stuck, sender));
+        for _ in 0..limits::LOG_QUEUE * 2 {
+            queue.write_all(b"x\n").unwrap();
+        }
+        drop(LogEnd(queue.clone()));
+        drop(respond);
+        let lines = std::iter::from_fn(|| written.recv().ok());
+        let lost =
+            lines.map(|line| String::from_utf8(line).unwrap()).find(|line| line.contains("lost")).unwrap();
+        let count: usize = lost.split(' ').next().unwrap().parse().unwrap();
+        assert!((limits::LOG_QUEUE - 1..=limits::LOG_QUEUE).contains(&count), "{lost}");
     }
 }

@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use swb_backends::{AgentSocket, Confinement};
@@ -47,6 +47,9 @@ pub(crate) struct DaemonSetup {
     pub(crate) umask: u32,
 }
 
+/// The program that guards run: this very file, whatever an agent has put in the place where it was started from.
+const GUARD_EXE: &str = "/proc/self/exe";
+
 /// Runs the daemon until a signal or a request stops it.
 pub fn run(options: Options) -> Result<()> {
     let paths = Paths::from_env(|key| std::env::var_os(key))
@@ -56,7 +59,7 @@ pub fn run(options: Options) -> Result<()> {
     fronts::check_places(&config, &paths, options.auto)?;
     let log_file = std::env::var_os(LOG_FILE).map(PathBuf::from);
     let chats = format!("swb_dialects::scriptschnell={}", config.scriptschnell.log_level);
-    log::begin([&config.daemon.log_level, &chats], log_file.as_deref());
+    let log = log::begin([&config.daemon.log_level, &chats], log_file.as_deref());
     let exe = std::env::current_exe().context("cannot find the path of the running program")?;
     // From here on everything that the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
@@ -68,6 +71,7 @@ pub fn run(options: Options) -> Result<()> {
     let end = runtime.block_on(setting.serve())?;
     // Everything that has to be saved has been; what is left may wait for a disk forever.
     runtime.shutdown_timeout(limits::LEFT_WORK);
+    drop(log);
     match end {
         DaemonEnd::Stopped => Ok(()),
         DaemonEnd::Again(exe) => Err(setting.become_program(&exe)),
@@ -115,7 +119,7 @@ impl DaemonSetup {
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
         engine.leave_successor(&self.successor()?)?;
         let confinement =
-            Confinement::new(self.config.chat.confinement.clone(), self.exe.clone(), &fronts.tasks)
+            Confinement::new(self.config.chat.confinement.clone(), GUARD_EXE.into(), &fronts.tasks)
                 .with_own_dirs(&self.paths.home, self.own_dirs());
         let workspaces = &self.config.chat.workspaces;
         warnings.extend(conversations::open_workspaces(workspaces, &self.paths, &confinement));
@@ -211,7 +215,7 @@ impl DaemonSetup {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
-            exe: &self.exe,
+            exe: Path::new(GUARD_EXE),
             env: environment(),
             umask: self.umask,
             confinement,

@@ -79,6 +79,7 @@ impl Launch {
     /// The command line of the guard.
     fn command(&self, host: &GuardHost<'_>) -> Command {
         let mut command = Command::new(host.exe);
+        command.arg0("swb");
         match &self.confinement {
             // The mode of the guard comes first on its command line.
             Some(confinement) => {
@@ -149,6 +150,7 @@ fn confinement(workspace: &Workspace, agents: &[PathBuf]) -> io::Result<Vec<OsSt
     let open = [(workspace.unix_sockets, "--unix-sockets"), (workspace.git_writable, "--git-writable")];
     let open = open.into_iter().filter_map(|(open, option)| open.then_some(OsString::from(option)));
     let mut arguments: Vec<OsString> = open.collect();
+    arguments.extend(agents.iter().flat_map(|dir| [guard::AGENTS.into(), dir.into()]));
     for (option, dir) in read.chain(write) {
         let real = resolve(dir, agents).ok_or_else(|| WorkspaceFsError::Moved(dir.to_owned()));
         arguments.extend([option.into(), real.map_err(io::Error::other)?.into()]);

@@ -9,14 +9,17 @@ use crate::guard::Orders;
 use crate::guard::read_only::{self, ReadOnlyFiles};
 use crate::guard::repository::repository_of;
 use crate::guard::syscalls::SyscallFilter;
+use crate::workspace_fs::{open_unlinked, resolve};
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetError, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -115,6 +118,7 @@ impl GuardRules {
         let device = AccessFs::from_file(KNOWN) & !AccessFs::Execute;
         let reading = AccessFs::from_read(KNOWN);
         let repositories = repositories(write);
+        let agents: Vec<PathBuf> = orders.agents.iter().chain(write).cloned().collect();
         let (readable, writable) =
             if orders.git_writable { (None, Some(&repositories)) } else { (Some(&repositories), None) };
         let read = read.iter().chain(readable.into_iter().flatten());
@@ -126,10 +130,10 @@ impl GuardRules {
             .create()?
             .add_rules(path_beneath_rules(SYSTEM, reading))?
             .add_rules(path_beneath_rules(DEVICES, device | AccessFs::ReadDir))?
-            .add_rules(path_beneath_rules(homely(), reading))?
-            .add_rules(path_beneath_rules(searched(), reading))?
-            .add_rules(path_beneath_rules(read, reading))?
-            .add_rules(path_beneath_rules(written, all))
+            .add_rules(unlinked(homely(&agents), reading))?
+            .add_rules(unlinked(searched(&agents), reading))?
+            .add_rules(unlinked(read, reading))?
+            .add_rules(unlinked(written, all))
     }
 
     /// Enforces them for this process and everything it starts, permanently. The process must have one thread.
@@ -161,20 +165,37 @@ fn repositories(write: &[PathBuf]) -> Vec<PathBuf> {
     write.iter().filter_map(|dir| repository_of(dir, write)).collect()
 }
 
-fn homely() -> Vec<PathBuf> {
+/// Rules for paths that were resolved before. One that contains a link by now is left out: a program that runs at the
+/// same time may have put the link there.
+fn unlinked(
+    paths: impl IntoIterator<Item = impl AsRef<Path>>,
+    access: BitFlags<AccessFs>,
+) -> impl Iterator<Item = Result<PathBeneath<OwnedFd>, RulesetError>> {
+    let opened = paths.into_iter().filter_map(|path| open_unlinked(path.as_ref()).ok());
+    opened.map(move |file| {
+        let is_dir = rustix::fs::fstat(&file)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+        let access = if is_dir { access } else { access & AccessFs::from_file(KNOWN) };
+        Ok(PathBeneath::new(file, access))
+    })
+}
+
+/// What is used of the home directory. A link that an agent may have made is not followed.
+fn homely(agents: &[PathBuf]) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    home.iter().flat_map(|home| HOME.iter().map(|file| home.join(file))).collect()
+    let files = home.iter().flat_map(|home| HOME.iter().map(|file| home.join(file)));
+    files.filter_map(|file| resolve(&file, agents)).collect()
 }
 
 /// The directories of `PATH`: a command can run what the user can run. A directory that contains the user's home is
-/// excluded even if it is listed.
-fn searched() -> Vec<PathBuf> {
+/// excluded even if it is listed, and so is one that a link of an agent leads to.
+fn searched(agents: &[PathBuf]) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     // Either may be a link.
     let home = home.canonicalize().unwrap_or(home);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
-    dirs.filter_map(|dir| dir.canonicalize().ok()).filter(|dir| !home.starts_with(dir)).collect()
+    dirs.filter_map(|dir| resolve(&dir, agents)).filter(|dir| !home.starts_with(dir)).collect()
 }
 
 /// A temporary directory that is removed with its guard.
@@ -189,7 +210,7 @@ impl TemporaryDir {
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
         // The daemon's umask may have removed even the owner's rights.
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        Ok(Self(path))
+        Ok(Self(path.canonicalize()?))
     }
 
     pub(super) fn path(&self) -> &Path {

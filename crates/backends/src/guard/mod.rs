@@ -16,6 +16,7 @@ mod syscalls;
 
 pub use confine::is_available as can_confine;
 pub(crate) use family::kill_below;
+pub(crate) use repository::own_repository;
 
 use crate::sys;
 use confine::{GuardRules, TemporaryDir};
@@ -39,6 +40,8 @@ pub(crate) const UNAVAILABLE: i32 = 1;
 pub(crate) const WITHOUT_NAMESPACES: &str = "--without-namespaces";
 /// The option for a directory that a confined program cannot write wherever it is.
 pub(crate) const PROTECT: &str = "--protect";
+/// The option for a directory that agents of any workspace can write: links in it lead nowhere.
+pub(crate) const AGENTS: &str = "--agents";
 /// Why a confined program does not run.
 const NO_LANDLOCK: &str = "this kernel does not support Landlock, so the command cannot be confined to its workspace; \
                            to run commands unconfined, set without_landlock = \"run\" under [chat.confinement]";
@@ -63,6 +66,9 @@ struct Orders {
     git_writable: bool,
     /// Directories that cannot be written even within one of `write`.
     protect: Vec<PathBuf>,
+    /// Directories that agents of any workspace can write.
+    agents: Vec<PathBuf>,
+    /// Without links.
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     program: Vec<OsString>,
@@ -107,6 +113,7 @@ fn parse(mut args: impl Iterator<Item = OsString>) -> Result<Orders, &'static st
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or("missing value of an option");
         match arg.to_str() {
+            Some(AGENTS) => orders.agents.push(value()?.into()),
             Some("--confine") => orders.confine = true,
             Some("--directory") => orders.directory = Some(value()?.into()),
             Some("--git-writable") => orders.git_writable = true,

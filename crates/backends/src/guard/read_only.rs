@@ -8,6 +8,7 @@
 use crate::guard::Orders;
 use crate::guard::repository::own_repository;
 use crate::sys;
+use crate::workspace_fs::open_unlinked;
 use rustix::fs::CWD;
 use rustix::mount::{
     MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount_change, move_mount, open_tree,
@@ -108,17 +109,22 @@ fn create_missing(dirs: &[PathBuf], writable: &[PathBuf]) {
 /// Whether this kernel lets a process of this user make file systems read-only for itself. The process must have one
 /// thread.
 pub(super) fn is_available() -> bool {
-    let nothing = ReadOnlyFiles { writable: vec![std::env::temp_dir()], fixed: Vec::new() };
+    let temporary = std::env::temp_dir().canonicalize().into_iter().collect();
+    let nothing = ReadOnlyFiles { writable: temporary, fixed: Vec::new() };
     sys::succeeds_in_child(|| nothing.enter().is_ok())
 }
 
-/// A copy of the mounts from this path on.
+/// A copy of the mounts from this path on, which must not contain a link: another program may have put it there since
+/// the path was resolved.
 fn copy(path: &Path) -> io::Result<OwnedFd> {
-    let flags =
-        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    Ok(open_tree(CWD, path, flags)?)
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(open_unlinked(path)?, c"", flags)?)
 }
 
 fn attach(tree: &OwnedFd, path: &Path) -> io::Result<()> {
-    Ok(move_mount(tree, c"", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(tree, c"", open_unlinked(path)?, c"", flags)?)
 }

@@ -26,7 +26,7 @@ pub(super) fn repository_of(tree: &Path, write: &[PathBuf]) -> Option<PathBuf> {
 /// What git uses as the repository of a directory, wherever that is: its `.git`, the directory that a file of that name
 /// points to, and the one that several working trees share; or the directory itself, if it is a repository without a
 /// working tree. The whole directory then, as a new file in it (`commondir`) is enough to replace its settings.
-pub(super) fn own_repository(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn own_repository(dir: &Path) -> Vec<PathBuf> {
     let git = dir.join(".git");
     if git.symlink_metadata().is_err() {
         let bare = ["HEAD", "objects", "refs"].iter().all(|name| dir.join(name).exists());

@@ -24,6 +24,8 @@ pub(super) const STOPPED: Duration = Duration::from_millis(900);
 pub(super) const PRESS_AGAIN: Duration = Duration::from_millis(600);
 /// How long to wait for a dialog to close when the answer is stopped.
 pub(super) const DISMISS: Duration = Duration::from_millis(300);
+/// How long the search for installed agents may delay the start of the daemon: a directory may not respond.
+pub(crate) const SEARCH: Duration = Duration::from_secs(2);
 /// How long a program in a terminal may take to end by itself when another agent takes its place.
 pub(crate) const REPLACED: Duration = Duration::from_secs(1);
 /// Number of looks that must show the same dialog before it is trusted: dialogs are drawn bit by bit.

@@ -29,7 +29,15 @@ pub(super) fn leaves(error: &Errno) -> bool {
 
 /// Opens the root itself, whose path was resolved: if it contains a link by now, that is an error.
 pub(super) fn open_root(root: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open_resolved(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+}
+
+/// Opens a path that was resolved, a directory or not, to refer to it: if it contains a link by now, that is an error.
+pub(crate) fn open_path(path: &Path) -> Result<OwnedFd, Errno> {
+    open_resolved(path, OFlags::PATH | OFlags::CLOEXEC)
+}
+
+fn open_resolved(root: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     for _ in 0..limits::OPEN_TRIES {
         match openat2(CWD, root, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Err(Errno::AGAIN | Errno::INTR) => {}

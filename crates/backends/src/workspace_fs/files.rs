@@ -39,7 +39,7 @@ impl WorkspaceFs {
         // Once more, as links may lead there.
         let real = beneath::path_of(&dir).map_err(|error| spot.io(error))?;
         self.check_git(path, &real.strip_prefix(&spot.root.real).unwrap_or(&real).join(name))?;
-        self.check_protected(path, &real.join(name))?;
+        self.check_real(path, &real.join(name))?;
         let old = match beneath::open_in(dir.as_fd(), Path::new(name), OFlags::RDONLY, UNLINKED) {
             Ok(fd) => Some(fd),
             Err(Errno::NOENT) => None,

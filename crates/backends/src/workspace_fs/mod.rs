@@ -13,9 +13,11 @@ pub(crate) mod limits;
 mod route;
 mod walk;
 
+pub(crate) use beneath::open_path as open_unlinked;
 pub(crate) use route::{is_beneath, resolve};
 pub(crate) use walk::{ListQuery, SearchQuery};
 
+use crate::guard::own_repository;
 use rustix::fs::OFlags;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -91,6 +93,8 @@ pub(crate) struct WorkspaceFs {
     umask: u32,
     /// Whether the files of git may be written.
     git_writable: bool,
+    /// What git uses as repositories of the writable roots, wherever in them that is.
+    repositories: Vec<PathBuf>,
     /// Our own directories, which are not written even if they are in the workspace.
     protected: Vec<PathBuf>,
 }
@@ -156,7 +160,10 @@ impl WorkspaceFs {
         let context = workspace.context_dirs.iter().filter(|dir| dir.is_absolute());
         roots.extend(context.filter_map(|dir| root(dir, &written, false)));
         let (git_writable, protected) = (workspace.git_writable, Vec::new());
-        Self { roots, moved, working_dir, umask, git_writable, protected }
+        let writable = roots.iter().filter(|root| root.writable);
+        let repositories = writable.flat_map(|root| own_repository(&root.real));
+        let repositories = repositories.map(|path| real_or_future(&path)).collect();
+        Self { roots, moved, working_dir, umask, git_writable, repositories, protected }
     }
 
     /// Does not write these directories and what is in them.
@@ -178,7 +185,7 @@ impl WorkspaceFs {
             Ok((found, _)) if !found.root.writable => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
             Ok((found, fd)) => {
                 let real = beneath::path_of(&fd).map_err(|error| found.io(error))?;
-                self.check_protected(path, &real)
+                self.check_real(path, &real)
             }
             Err(WorkspaceFsError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -217,7 +224,7 @@ impl WorkspaceFs {
         match spot.root.writable {
             true => {
                 self.check_git(path, &spot.beneath)?;
-                self.check_protected(path, &spot.real())?;
+                self.check_real(path, &spot.real())?;
                 Ok(spot)
             }
             false => Err(WorkspaceFsError::ReadOnly(path.to_owned())),
@@ -233,10 +240,14 @@ impl WorkspaceFs {
         }
     }
 
-    /// Refuses to write our own files.
-    fn check_protected(&self, shown: &str, real: &Path) -> Result<(), WorkspaceFsError> {
-        match self.protected.iter().any(|dir| real.starts_with(dir)) {
-            true => Err(WorkspaceFsError::OfOurs(shown.to_owned())),
+    /// Refuses to write our own files, and repositories that are not named `.git`.
+    fn check_real(&self, shown: &str, real: &Path) -> Result<(), WorkspaceFsError> {
+        let within = |dirs: &[PathBuf]| dirs.iter().any(|dir| real.starts_with(dir));
+        if within(&self.protected) {
+            return Err(WorkspaceFsError::OfOurs(shown.to_owned()));
+        }
+        match !self.git_writable && within(&self.repositories) {
+            true => Err(WorkspaceFsError::OfGit(shown.to_owned())),
             false => Ok(()),
         }
     }

@@ -124,6 +124,32 @@ fn the_files_of_git_are_not_written() {
 }
 
 #[test]
+fn repositories_of_other_names_are_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for name in ["ws/.bare/hooks", "bare/objects", "bare/refs"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    fs::write(at("ws/.git"), "gitdir: ./.bare\n").unwrap();
+    for name in ["ws/.bare/config", "bare/HEAD", "bare/config"] {
+        fs::write(at(name), "").unwrap();
+    }
+    let files = |name: &str, git_writable| {
+        let mut workspace = Workspace::new(&at(name), Timestamp(0));
+        workspace.git_writable = git_writable;
+        WorkspaceFs::new(&workspace, &at(name), 0o022, &[])
+    };
+    for (workspace, path) in
+        [("ws", ".bare/config"), ("ws", ".bare/hooks/x"), ("bare", "config"), ("bare", "commondir")]
+    {
+        let result = files(workspace, false).write(path, "x");
+        assert!(matches!(result, Err(WorkspaceFsError::OfGit(_))), "{workspace}/{path}: {result:?}");
+        files(workspace, true).write(path, "x").unwrap();
+    }
+    files("ws", false).write("new", "x").unwrap();
+}
+
+#[test]
 fn a_context_directory_replaced_by_a_link_is_ignored() {
     let rig = rig();
     fs::create_dir_all(rig.at("data/docs")).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::support::needs;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -83,4 +84,54 @@ fn a_guard_protects_directories_that_the_daemon_names() {
     let above = at("home/.config");
     let within = ["--write", &config, "--protect", &above];
     assert_eq!(confined(dir.path(), &within, "cd $D/home/.config/swb && echo x > new && echo 'it'"), "it\n");
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn links_in_directories_of_agents_grant_nothing() {
+    needs::landlock();
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["home/.ssh", "ws", "tools"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    fs::write(at("home/.ssh/key"), "secret").unwrap();
+    fs::write(at("tools/word"), "readable").unwrap();
+    // The user's search path and settings name what is in the workspace, and an agent has put links in their places.
+    symlink(at("home/.ssh"), at("ws/bin")).unwrap();
+    symlink(at("home/.ssh"), at("ws/gitconfig")).unwrap();
+    symlink(at("ws/gitconfig"), at("home/.gitconfig")).unwrap();
+    let path = format!("{}:{}:/usr/bin:/bin", at("ws/bin").display(), at("tools").display());
+    let output = Command::new(env!("CARGO_BIN_EXE_swb"))
+        .args(["guard", "--confine", "--agents"])
+        .args([at("ws"), "--write".into(), at("ws"), "--".into()])
+        .args(["/bin/sh", "-c", "cat $D/home/.ssh/key 2>/dev/null || echo denied; cat $D/tools/word"])
+        .envs([("PATH", path.into()), ("HOME", at("home")), ("D", dir.path().to_owned())])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "denied\nreadable", "{output:?}");
+}
+
+#[test]
+#[ignore = "needs Landlock: run by cargo xtask ci"]
+fn a_link_that_has_replaced_a_directory_is_not_followed() {
+    needs::landlock();
+    needs::user_namespaces();
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    for name in ["home", "ws"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    fs::write(at("home/key"), "secret").unwrap();
+    symlink(at("home"), at("context")).unwrap();
+    let options = ["--write", &at("ws"), "--read", &at("context")];
+    let script = "cat $D/home/key 2>/dev/null || echo denied";
+    assert_eq!(confined(dir.path(), &options, script), "denied\n");
+    let output = Command::new(env!("CARGO_BIN_EXE_swb"))
+        .args(["guard", "--confine", "--write", &at("context"), "--", "/bin/sh", "-c", "touch $D/home/new"])
+        .env("D", dir.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    assert!(!Path::new(&at("home/new")).exists());
 }
