@@ -16,7 +16,7 @@ struct Pasted {
 pub(super) fn run(context: &Context, args: args::PasteArgs) -> Outcome {
     let request =
         Paste { session: args.name.clone(), verbatim: args.verbatim, raw: args.raw, force: args.force };
-    let _: OkReply = context.tell(&Operation::Paste(request))?;
+    let _: OkReply = context.execute(&Operation::Paste(request))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)
 }
