@@ -207,22 +207,24 @@ class Checks:
         exchange = Exchange(s.name, "bang")
         text = self.bench.run("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
         check(text.strip().startswith("!touch"), "it said %r" % text)
-        code, _, err = self.bench.try_run("relay", s.name, s.name, "--verbatim", "--submit")
+        turn = self.bench.json("turns", s.name)[0]["turn_id"]
+        code, _, err = self.bench.try_run("relay", turn, s.name, "--verbatim", "--submit")
         check(code == 1 and "like a command" in err, "verbatim it ended with %d: %s" % (code, err))
-        self.bench.run("relay", s.name, s.name, "--submit")
+        self.bench.run("relay", turn, s.name, "--submit")
         s.turns += 2
         self._settled(s)
         check(not os.path.exists(os.path.join(self.bench.home, s.name, "pwned.txt")), "it was run")
         return "refused verbatim, a prompt with its origin"
 
     def half(self, s):
-        """Text that was not submitted is not joined to a question."""
-        self.bench.run("send", s.name, "half typed")
-        self.bench.run("wait", s.name, "--text", "half typed", "--timeout", "20")
-        code, _, err = self.bench.try_run("ask", s.name, "and more", "--timeout", "20")
-        check(code == 1 and "half typed" in err, "swb ask ended with %d: %s" % (code, err))
-        self.bench.run("keys", s.name, "C-u")
-        self._settled(s)
+        """Text that was not submitted is not joined to a question, be it one row or several."""
+        for text, last in (("half typed", "half typed"), ("half typed " + "and longer " * 20 + "END", "END")):
+            self.bench.run("send", s.name, text)
+            self.bench.run("wait", s.name, "--text", last, "--timeout", "20")
+            code, _, err = self.bench.try_run("ask", s.name, "and more", "--timeout", "20")
+            check(code == 1 and "not submitted" in err, "swb ask ended with %d: %s" % (code, err))
+            self.bench.run("keys", s.name, *["C-u"] * 6)
+            self._settled(s)
         return err.split(": ", 2)[-1].split(";")[0]
 
     def command(self, s):

@@ -37,6 +37,11 @@ impl Context {
             Failure::general("HOME is not set, but the paths of the sockets depend on it")
                 .hint("set HOME to your home directory")
         })?;
+        // The daemon may run with another file already, and would not report that this one is missing.
+        if let Some(file) = config_file.as_deref().filter(|file| !file.exists()) {
+            return Err(Failure::general(format!("there is no configuration file {}", file.display()))
+                .hint("create it, or leave out --config"));
+        }
         Ok(Self { program, paths, config_file, json })
     }
 

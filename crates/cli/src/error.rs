@@ -132,8 +132,11 @@ impl From<ErrorReply> for Failure {
         let failure = |kind| Self::new(kind, message.clone());
         let mut failure = match reply.error {
             ErrorCode::SessionNotFound => failure(FailureKind::NoSession).hint("`swb ls` lists the sessions"),
-            ErrorCode::SessionExists => failure(FailureKind::Exists)
-                .hint("attach to it with `swb attach NAME`, or choose another name with `-n`"),
+            ErrorCode::SessionExists => {
+                let name = reply.session.as_deref().unwrap_or("NAME");
+                failure(FailureKind::Exists)
+                    .hint(format!("attach to it with `swb attach {name}`, or choose another name with `-n`"))
+            }
             ErrorCode::InvalidCommand => failure(FailureKind::Invalid),
             ErrorCode::PtyNotFound => {
                 failure(FailureKind::General).hint("`swb ls --json` lists the terminals of a session")
@@ -141,12 +144,9 @@ impl From<ErrorReply> for Failure {
             ErrorCode::SessionEnded => {
                 failure(FailureKind::General).hint("`swb logs` shows its output; `swb kill` removes it")
             }
-            ErrorCode::AgentBusy => failure(FailureKind::General)
-                .hint("`swb wait NAME --until ready` waits for it; `--force` sends anyway"),
             ErrorCode::ApprovalNotFound => {
                 failure(FailureKind::General).hint("`swb approvals` lists pending approvals")
             }
-            ErrorCode::TurnNotFound => failure(FailureKind::General).hint("`swb turns NAME` lists the turns"),
             ErrorCode::SpawnFailed => {
                 failure(FailureKind::General).hint("is the command installed and in PATH?")
             }
@@ -156,6 +156,8 @@ impl From<ErrorReply> for Failure {
             _ => failure(FailureKind::General),
         };
         failure.existing = reply.session;
+        // The daemon knows more about the cause.
+        failure.hint = reply.hint.or(failure.hint);
         failure
     }
 }
@@ -192,6 +194,8 @@ mod tests {
         assert_eq!((failure.kind(), failure.existing()), (FailureKind::Exists, Some("a")));
         let gone = Failure::from(ErrorReply::new(ErrorCode::SessionNotFound, "no session 'x'"));
         assert_eq!(gone.kind().exit_code(), 3);
+        let own = ErrorReply::new(ErrorCode::SessionNotFound, "no session 'x'").with_hint("look elsewhere");
+        assert_eq!(Failure::from(own).render("swb"), "swb: no session 'x'\nhint: look elsewhere\n");
         let odd = Failure::from(ErrorReply::new(ErrorCode::Unknown, ""));
         assert_eq!(odd.to_string(), "UNKNOWN");
     }

@@ -3,13 +3,14 @@
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::limits;
-use crate::relay::typing_error;
+use crate::refusals::{busy, typing_error};
 use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
+use std::sync::atomic::{AtomicBool, Ordering};
 use swb_engine::limits::ASK_READY;
-use swb_engine::{AgentBusy, AskOutcome as Reply, Error, Session, Submit, TypedText, TypingError};
+use swb_engine::{AskOutcome as Reply, Error, Session, TypedText, TypingError, TypingMode};
 use swb_turns::{ProgramState, is_command};
 use swb_types::Role;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
@@ -18,18 +19,18 @@ impl Call<'_> {
     pub(crate) async fn ask(&self, ask: Ask) -> OperationResult {
         let session = self.live_session(&ask.session)?;
         let timeout = ask.timeout_ms;
+        let begun = AtomicBool::new(false);
         let reply = tokio::select! {
             biased;
-            reply = self.asked(&session, ask) => reply?,
-            () = after(timeout) => {
-                AskReply { ok: true, met: AskResult::Timeout, asking: false, detail: None, turn: None }
-            }
+            reply = self.asked(&session, ask, &begun) => reply?,
+            () = after(timeout) => timed_out(&session, begun.load(Ordering::Relaxed)),
         };
         // The text and the bytes of a long turn are cut: `turn` returns the rest.
         done(&reply)
     }
 
-    async fn asked(&self, session: &Session, ask: Ask) -> Result<AskReply, ErrorReply> {
+    /// Asks; `begun` is set when typing begins.
+    async fn asked(&self, session: &Session, ask: Ask, begun: &AtomicBool) -> Result<AskReply, ErrorReply> {
         if self.engine().profile_of(session).is_none() {
             return Err(ErrorReply::new(
                 ErrorCode::NotImplemented,
@@ -52,7 +53,6 @@ impl Call<'_> {
         if !ask.force {
             match self.engine().watch(session).free(ASK_READY).await {
                 Ok(()) => {}
-                Err(AgentBusy::Gone) => return Err(refused(Error::Ended(session.name().clone()))),
                 Err(_) if session.view().status.state == ProgramState::Asking => {
                     return Ok(asking(session).await);
                 }
@@ -61,13 +61,13 @@ impl Call<'_> {
         }
         let mut watch = self.engine().watch(session);
         let before = watch.newest();
-        let submit = if ask.force { Submit::Forced } else { Submit::Prompt };
+        let mode = TypingMode { submit: true, force: ask.force };
         // A command of the agent itself may end without a turn.
         let command = is_command(profile.as_deref(), &ask.text);
-        match self.type_into(session, TypedText::Text(ask.text), submit).await? {
+        begun.store(true, Ordering::Relaxed);
+        match self.type_into(session, TypedText::Text(ask.text), mode).await? {
             Ok(_) => {}
             Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
-            Err(error @ TypingError::HalfTyped(_)) => return Err(half_typed(&error, session)),
             Err(error) => return Err(typing_error(error, session)),
         }
         match watch.answered(before, command).await.map_err(|error| no_turn(&error, session))? {
@@ -96,12 +96,12 @@ fn asks(shown: String) -> AskReply {
     AskReply { ok: true, met: AskResult::Asking, asking: true, detail, turn: None }
 }
 
-fn half_typed(error: &TypingError, session: &Session) -> ErrorReply {
-    let what =
-        format!("nothing was typed into session '{}': {error}; submit or remove that first", session.name());
-    ErrorReply::new(ErrorCode::AgentBusy, what)
-}
-
-fn busy(session: &Session, why: AgentBusy) -> ErrorReply {
-    ErrorReply::new(ErrorCode::AgentBusy, format!("the agent of session '{}' {why}", session.name()))
+/// The reply after a timeout; the detail says why nothing was typed before it.
+fn timed_out(session: &Session, begun: bool) -> AskReply {
+    let why = match session.view().status.state {
+        ProgramState::Starting | ProgramState::Unknown => "no prompt of its program was recognised",
+        _ => "its agent was not free",
+    };
+    let detail = (!begun).then(|| why.to_owned());
+    AskReply { ok: true, met: AskResult::Timeout, asking: false, detail, turn: None }
 }

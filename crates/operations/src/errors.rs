@@ -15,7 +15,10 @@ pub(crate) fn engine_error(error: &Error) -> ErrorReply {
         }
         Error::NoSession(_) => ErrorCode::SessionNotFound,
         Error::NoPty { .. } | Error::NoScreen => ErrorCode::PtyNotFound,
-        Error::Ended(_) => ErrorCode::SessionEnded,
+        Error::Ended(name) => {
+            let hint = format!("`swb logs {name}` shows its output; `swb kill {name}` removes it");
+            return ErrorReply::new(ErrorCode::SessionEnded, error.to_string()).with_hint(hint);
+        }
         Error::CannotStart { .. } => ErrorCode::SpawnFailed,
         Error::Limit(_) => ErrorCode::LimitReached,
         Error::Endpoint(_) => ErrorCode::FrontFailed,
@@ -42,12 +45,22 @@ pub(crate) fn relay_error(error: &RelayError, name: &str) -> ErrorReply {
         RelayError::Taken => ErrorCode::SessionExists,
         RelayError::File(_) | RelayError::Clipboard(_) | RelayError::Memory(_) => ErrorCode::InternalError,
     };
-    let text = match error {
-        RelayError::NoTurn => format!("session '{name}' has no completed turn"),
-        RelayError::NoSuchTurn => format!("no turn '{name}'"),
-        other => other.to_string(),
+    let (text, hint) = match error {
+        RelayError::NoTurn => (
+            format!("session '{name}' has no completed turn"),
+            Some(format!(
+                "`swb wait {name} --until turn` waits for one; `swb explain {name}` shows its state"
+            )),
+        ),
+        RelayError::NoSuchTurn => {
+            let session = name.split(':').next().unwrap_or(name);
+            (format!("no turn '{name}'"), Some(format!("`swb turns {session}` lists the turns")))
+        }
+        RelayError::Empty => (error.to_string(), Some("`swb capture SESSION` fills it".to_owned())),
+        other => (other.to_string(), None),
     };
-    ErrorReply::new(code, text)
+    let reply = ErrorReply::new(code, text);
+    hint.into_iter().fold(reply, ErrorReply::with_hint)
 }
 
 /// An engine error, for `map_err`.

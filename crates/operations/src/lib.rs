@@ -31,6 +31,7 @@ mod find;
 mod input;
 mod items;
 pub mod limits;
+mod refusals;
 mod relay;
 mod reply;
 mod roles;

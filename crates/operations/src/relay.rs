@@ -1,13 +1,15 @@
 //! Relays turns: `relay` and `paste`, typed into our sessions or into those of wrappers.
 
-use crate::errors::{engine_error, input_error, invalid, relay_error};
+use crate::errors::{invalid, relay_error};
 use crate::execute::Call;
+use crate::refusals::{busy, runs_text, typing_error};
 use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
 use swb_engine::{
-    RelayError, RelayedText, RunsText, Session, StoredTurn, Submit, TypedText, TypingError, TypingReport,
+    AgentBusy, PasteSupport, RelayError, RelayedText, Session, StoredTurn, TypedText, TypingError,
+    TypingMode, TypingReport, interpreter_of,
 };
 use swb_turns::ProgramState;
 use swb_types::Role;
@@ -19,6 +21,7 @@ impl Call<'_> {
         if relay.raw && (relay.template.is_some() || relay.prefix.is_some() || relay.verbatim) {
             return Err(invalid("'raw' cannot be combined with 'template', 'prefix' or 'verbatim'"));
         }
+        self.check_other_session(&relay)?;
         let turn = match self.latest_turn(&relay.from) {
             Err(unknown) => self.turn_by_id(&relay.from).map_err(|no_turn| {
                 // For a name without a number, the error that no such session exists is more useful.
@@ -39,9 +42,9 @@ impl Call<'_> {
             };
             Content::Text { origin, text: relay.prefix.unwrap_or_default() + &filled }
         };
-        let submit = if relay.submit { Submit::Prompt } else { Submit::No };
+        let mode = TypingMode { submit: relay.submit, force: relay.force };
         let typed = match self.live_session(&relay.to) {
-            Ok(session) => self.type_relayed(&session, content, submit).await?,
+            Ok(session) => self.type_relayed(&session, content, mode).await?,
             Err(unknown) => self.type_elsewhere(&relay.to, content, relay.submit, unknown).await?,
         };
         let reply = RelayReply {
@@ -58,20 +61,32 @@ impl Call<'_> {
         let session = self.turn_owner(&paste.session)?;
         let ours = self.session(&session).ok();
         let turn = self.buffered_turn(&session)?;
-        if paste.raw {
-            if let Some(ours) = &ours {
-                ours.start(None).await.ok();
-            }
-            self.relay().paste(&session).map_err(|error| relay_error(&error, &session))?;
+        let content = if paste.raw {
+            Content::Raw(turn.content.to_vec())
         } else {
             let origin = (!paste.verbatim).then(|| origin_of(&turn));
-            let content = Content::Text { origin, text: turn_text(&turn) };
-            match ours {
-                Some(ours) => self.type_relayed(&ours, content, Submit::No).await?,
-                None => self.type_elsewhere(&session, content, false, no_session(&session)).await?,
-            };
-        }
+            Content::Text { origin, text: turn_text(&turn) }
+        };
+        match ours {
+            Some(ours) => {
+                let mode = TypingMode { submit: false, force: paste.force };
+                self.type_relayed(&ours, content, mode).await?
+            }
+            None => self.type_elsewhere(&session, content, false, no_session(&session)).await?,
+        };
         done(&OkReply::default())
+    }
+
+    /// Refuses a session whose latest turn would be typed into the session itself: most likely a mistake.
+    fn check_other_session(&self, relay: &Relay) -> Result<(), ErrorReply> {
+        let (Ok(from), Ok(to)) = (self.turn_owner(&relay.from), self.turn_owner(&relay.to)) else {
+            return Ok(());
+        };
+        if from != to {
+            return Ok(());
+        }
+        let what = format!("the turn would be typed into its own session '{to}'");
+        Err(invalid(what).with_hint(format!("name another session, or a turn of this one, such as {to}:1")))
     }
 
     /// The turn in the relay buffer; one outside the caller's scope does not exist for it.
@@ -86,8 +101,14 @@ impl Call<'_> {
         &self,
         session: &Session,
         content: Content,
-        submit: Submit,
+        mode: TypingMode,
     ) -> Result<TypingReport, ErrorReply> {
+        self.check_reader(session).await?;
+        if !mode.force
+            && let Some(why) = session.busy().await
+        {
+            return Err(busy(session, why));
+        }
         let text = match content {
             Content::Raw(bytes) => TypedText::Raw(bytes),
             Content::Text { origin, text } => TypedText::Relayed(RelayedText {
@@ -97,7 +118,7 @@ impl Call<'_> {
                 interpreter: session.interpreter().await,
             }),
         };
-        let typed = self.type_into(session, text, submit).await?;
+        let typed = self.type_into(session, text, mode).await?;
         typed.map_err(|error| typing_error(error, session))
     }
 
@@ -106,12 +127,11 @@ impl Call<'_> {
         &self,
         session: &Session,
         text: TypedText,
-        submit: Submit,
+        mode: TypingMode,
     ) -> Result<Result<TypingReport, TypingError>, ErrorReply> {
         // One character can answer a dialog, and a caller that only prompts may not do that.
         if !self.caller.may_type() && session.view().status.state == ProgramState::Asking {
-            let what = format!("the agent of session '{}' is waiting for an answer", session.name());
-            return Err(ErrorReply::new(ErrorCode::AgentBusy, what));
+            return Err(busy(session, AgentBusy::Asking));
         }
         self.check_reader(session).await?;
         // Nor may a confined agent answer a question that is not recognised as one.
@@ -121,7 +141,7 @@ impl Call<'_> {
         }
         let profile = self.engine().profile_of(session);
         let clear = profile.as_ref().map(|profile| profile.clear_keys()).unwrap_or_default();
-        Ok(session.type_into(&clear, text, submit).await)
+        Ok(session.type_into(&clear, text, mode).await)
     }
 
     /// Refuses text from a confined agent for a program that runs what it reads: it would run unconfined there.
@@ -146,10 +166,8 @@ impl Call<'_> {
         unknown: ErrorReply,
     ) -> Result<TypingReport, ErrorReply> {
         let relay = self.relay();
-        let enrolled = relay.sessions().iter().any(|listed| listed.id == to);
-        if !enrolled || !self.caller.covers(to, None) {
-            return Err(unknown);
-        }
+        let enrolled = relay.sessions().into_iter().find(|listed| listed.id == to);
+        let Some(wrapped) = enrolled.filter(|_| self.caller.covers(to, None)) else { return Err(unknown) };
         // It may show a dialog, which Enter would answer.
         if submit && !self.caller.may_type() {
             let what = format!("the screen of session '{to}' is unknown; submitting needs the role 'drive'");
@@ -158,10 +176,12 @@ impl Call<'_> {
         let text = match content {
             Content::Raw(bytes) => TypedText::Raw(bytes),
             Content::Text { origin, text } => {
-                TypedText::Relayed(RelayedText { origin, text, profile: None, interpreter: None })
+                let interpreter = interpreter_of(wrapped.pid).await;
+                TypedText::Relayed(RelayedText { origin, text, profile: None, interpreter })
             }
         };
-        let (bytes, warning) = text.encode(false, submit).map_err(|why| runs_text(&why, to))?;
+        let encoded = text.encode(PasteSupport::Unknown, submit);
+        let (bytes, warning) = encoded.map_err(|why| runs_text(&why, to))?;
         let length = bytes.len() as u64;
         relay.inject(to, bytes).map_err(|error| relay_error(&error, to))?;
         if submit {
@@ -184,32 +204,6 @@ enum Content {
 fn origin_of(turn: &StoredTurn) -> String {
     let id = &turn.info.id;
     format!("[from {}, turn {}]", id.session(), id.seq())
-}
-
-/// Text that was not typed or not submitted.
-pub(crate) fn typing_error(error: TypingError, session: &Session) -> ErrorReply {
-    let name = session.name();
-    match error {
-        TypingError::Session(error) => engine_error(&error),
-        TypingError::Input(error) => input_error(error),
-        TypingError::Runs(why) => runs_text(&why, name.as_str()),
-        TypingError::HalfTyped(_) => {
-            let what = format!("cannot submit to session '{name}': {error}; submit or remove that first");
-            ErrorReply::new(ErrorCode::AgentBusy, what)
-        }
-        TypingError::Asks { .. } | TypingError::Stopped => {
-            ErrorReply::new(ErrorCode::AgentBusy, format!("cannot submit to session '{name}': {error}"))
-        }
-    }
-}
-
-/// Relayed text that the target would execute.
-fn runs_text(why: &RunsText, to: &str) -> ErrorReply {
-    let instead = match why {
-        RunsText::Command { .. } => "without 'verbatim' and without a template it follows a line of origin",
-        RunsText::Line { .. } | RunsText::Interpreter(_) => "'raw' types the turn all the same",
-    };
-    invalid(format!("nothing was typed into session '{to}': {why}; {instead}"))
 }
 
 fn no_session(name: &str) -> ErrorReply {

@@ -1,7 +1,7 @@
 //! The table of roles: which operation needs which role and scope.
 //!
 //! `execute.rs` checks it before anything else happens, and nothing outside this crate does. Some rules depend on the
-//! fields of an operation rather than on its name: raw bytes can press keys, and a forced `ask` can answer a dialog, so
+//! fields of an operation rather than on its name: raw bytes can press keys, and forced text can answer a dialog, so
 //! both need `drive`; viewing an approval needs `watch`, deciding it or asking for time needs `approve`. `attach` is open
 //! to every role but `agent`: a caller that may not send input only watches.
 //!
@@ -69,9 +69,9 @@ fn needs(operation: &Operation) -> Needs {
         Op::Ask(ask) if ask.force => Needs::new(Role::Drive, Reach::Session),
         Op::Ask(_) => Needs::or_agent(Role::Prompt),
         // One relay buffer serves all workspaces.
-        Op::Paste(paste) if paste.raw => Needs::new(Role::Drive, Reach::Session),
+        Op::Paste(paste) if paste.raw || paste.force => Needs::new(Role::Drive, Reach::Session),
         Op::Capture(_) | Op::Paste(_) => Needs::new(Role::Prompt, Reach::Session),
-        Op::Relay(relay) if relay.raw => Needs::new(Role::Drive, Reach::Session),
+        Op::Relay(relay) if relay.raw || relay.force => Needs::new(Role::Drive, Reach::Session),
         Op::Relay(_) => Needs::or_agent(Role::Prompt),
         Op::Approval(approval) if approval.decides() => Needs::new(Role::Approve, Reach::Session),
         Op::Approval(_) => Needs::new(Role::Watch, Reach::Session),
@@ -175,6 +175,8 @@ mod tests {
             (json!({"cmd": "ask", "session": s, "text": "t"}), Role::Prompt),
             (json!({"cmd": "relay", "from": "a", "to": "b"}), Role::Prompt),
             (json!({"cmd": "relay", "from": "a", "to": "b", "raw": true}), Role::Drive),
+            (json!({"cmd": "relay", "from": "a", "to": "b", "force": true}), Role::Drive),
+            (json!({"cmd": "paste", "session": s, "force": true}), Role::Drive),
             (json!({"cmd": "paste", "session": s}), Role::Prompt),
             (json!({"cmd": "send", "session": s, "text": "t"}), Role::Drive),
             (json!({"cmd": "keys", "session": s, "keys": ["Enter"]}), Role::Drive),

@@ -14,3 +14,5 @@ pub(crate) const GIT_OUTPUT: u64 = 1 << 20;
 pub(crate) const GIT_FILE: u64 = 8 << 10;
 /// Maximum bytes in the name of a working tree: it becomes part of a file name.
 pub(crate) const WORKTREE_NAME: usize = 100;
+/// Bytes that are kept of what a clipboard program writes to standard error: a few lines.
+pub(crate) const CLIPBOARD_ERRORS: usize = 1024;

@@ -1,7 +1,7 @@
 //! A raw clippy peer.
 
 use crate::coop::{connect, read_more};
-use crate::{LIMIT, QUIET, Swb};
+use crate::{LIMIT, NO_PROCESS, QUIET, Swb};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -177,7 +177,7 @@ impl ClippyClient {
     /// Registers a session.
     #[track_caller]
     pub fn register(&mut self, session: &str) {
-        self.ok(&Request::Register { session, pid: 4242, pattern: "generic" });
+        self.ok(&Request::Register { session, pid: NO_PROCESS, pattern: "generic" });
     }
 
     /// Reports a turn; returns its id.

@@ -38,6 +38,8 @@ use std::time::{Duration, Instant};
 pub const LIMIT: Duration = Duration::from_secs(30);
 /// How long to watch for something that must not happen.
 pub const QUIET: Duration = Duration::from_millis(300);
+/// A process id that no process has: larger than the kernel's limit.
+pub const NO_PROCESS: u32 = 2_000_000_000;
 
 /// Output as text, whatever it contains.
 pub fn text(bytes: &[u8]) -> String {

@@ -111,6 +111,14 @@ impl Detector {
         &self.live.status
     }
 
+    /// Whether the program is known to work. That something was submitted is not enough, unless its prompts were
+    /// recognised before.
+    pub fn is_known_to_work(&self) -> bool {
+        let status = &self.live.status;
+        let only_submitted = status.evidence.as_ref().is_some_and(|seen| seen.signal == Signal::Input);
+        status.state == ProgramState::Working && (self.live.seq > 0 || !only_submitted)
+    }
+
     /// The output offset at which the program was first ready.
     pub fn first_ready(&self) -> Option<Offset> {
         self.live.ready0
@@ -212,7 +220,10 @@ impl Detector {
             pending.touched = true;
         }
         let mut keys = std::mem::take(&mut self.live.keys);
-        keys.feed(bytes, now, |keys, key| self.key(screen, keys, key, now));
+        keys.feed(bytes, now, |keys, key| {
+            self.live.keys_at = Some(self.live.offset);
+            self.key(screen, keys, key, now);
+        });
         self.live.answered |= self.live.asked_at_input && !keys.typed().is_empty();
         if self.live.asked_at_input {
             // An answer to a dialog is not part of the next submission.

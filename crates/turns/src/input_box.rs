@@ -8,7 +8,7 @@ use crate::limits;
 use crate::look::{self, Shows, anchor_row, box_top};
 use crate::profile::{Profile, ProgramKind};
 use crate::verdict::cursor_line;
-use swb_vt::Screen;
+use swb_vt::{Screen, ScreenLine};
 
 /// The input box of an agent that repaints.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,16 +83,53 @@ impl Detector {
     /// Text in the input that was not submitted, as far as it is known.
     pub fn half_typed(&self, screen: &Screen) -> Option<String> {
         let text = match input_box(&self.profile, screen) {
-            Some(input) => input.typed.filter(|_| input.visible)?,
-            None => {
-                let typed = String::from_utf8_lossy(self.live.keys.typed()).into_owned();
-                // The program may have removed it.
-                let shown = letters(&cursor_line(screen)).ends_with(&letters(&typed));
-                Some(typed).filter(|_| shown)?
-            }
+            Some(input) if !input.visible => return None,
+            // The program has not shown it yet.
+            Some(_) if self.live.keys_at == Some(self.live.offset) => self.typed_text(),
+            Some(input) => input.typed?,
+            None => self.half_typed_line(screen)?,
         };
         Some(text.trim().to_owned()).filter(|text| !letters(text).is_empty())
     }
+
+    fn typed_text(&self) -> String {
+        String::from_utf8_lossy(self.live.keys.typed()).into_owned()
+    }
+
+    /// The same for a program that writes lines: what is behind its prompt, or else what was typed, if it is shown. The
+    /// program may have removed it, and it may take several rows.
+    fn half_typed_line(&self, screen: &Screen) -> Option<String> {
+        if !self.live.keys.touched() {
+            return None;
+        }
+        let typed = self.typed_text();
+        let (lines, row) = (screen.lines(), usize::from(screen.cursor().row));
+        let prompt = self.live.prompt.as_deref().map(str::trim_end).filter(|prompt| !prompt.is_empty());
+        let begins =
+            |y: &usize| prompt.is_some_and(|p| lines.get(*y).is_some_and(|line| line.text().starts_with(p)));
+        let Some(first) = (0..=row).rev().find(begins) else {
+            // Its beginning may have left the screen.
+            let (shown, typed_letters) =
+                (letters(&joined(&lines, 0, &cursor_line(screen), row)), letters(&typed));
+            let fills_screen = !shown.is_empty() && typed_letters.ends_with(&shown);
+            return Some(typed).filter(|_| fills_screen || shown.ends_with(&typed_letters));
+        };
+        let behind = |text: String| prompt.and_then(|p| text.strip_prefix(p)).unwrap_or_default().to_owned();
+        let before_cursor = behind(joined(&lines, first, &cursor_line(screen), row));
+        if !letters(&before_cursor).is_empty() {
+            return Some(before_cursor);
+        }
+        // The cursor may have been moved to the beginning.
+        let all = behind(joined(&lines, first, "", lines.len()));
+        Some(typed).filter(|typed| letters(&all).contains(&letters(typed)))
+    }
+}
+
+/// The rows from `first` to the one before `row`, and `last`; a line that was wrapped is one again.
+fn joined(lines: &[ScreenLine], first: usize, last: &str, row: usize) -> String {
+    let above = lines.iter().take(row).skip(first);
+    let text = above.map(|line| line.text() + if line.wrapped { "" } else { "\n" });
+    text.collect::<String>() + last
 }
 
 /// The characters by which text is recognised however it was wrapped, padded or drawn.
@@ -168,6 +205,25 @@ mod tests {
     }
 
     #[test]
+    fn half_typed_text_of_an_agent_counts_before_it_is_shown() {
+        let size = Size::new(80, 24).unwrap();
+        let mut shown = Screen::new(size, Options::default());
+        let mut detector = Detector::new(profile("claude"), size);
+        let now = Time(1_000_000);
+        let frame = format!("\x1b[H{RULE}\r\n❯ \x1b7\r\n{RULE}\x1b8");
+        detector.output(&mut shown, frame.as_bytes(), Offset::START, now);
+        assert_eq!(detector.half_typed(&shown), None);
+        detector.input(&shown, b"half", now);
+        assert_eq!(detector.half_typed(&shown).as_deref(), Some("half"));
+        detector.output(&mut shown, b"half", detector.offset(), now);
+        assert_eq!(detector.half_typed(&shown).as_deref(), Some("half"));
+        // What the program has done with it is known by its output only.
+        detector.output(&mut shown, frame.as_bytes(), detector.offset(), now);
+        detector.output(&mut shown, b"\x1b[K", detector.offset(), now);
+        assert_eq!(detector.half_typed(&shown), None);
+    }
+
+    #[test]
     fn half_typed_text_of_a_line_is_what_was_typed_and_is_shown() {
         let mut shown = Screen::new(Size::new(80, 24).unwrap(), Options::default());
         let mut detector = Detector::new(profile("shell"), Size::new(80, 24).unwrap());
@@ -179,5 +235,47 @@ mod tests {
         assert_eq!(detector.half_typed(&shown).as_deref(), Some("rm -r"));
         detector.output(&mut shown, b"^C\r\n$ ", detector.offset(), now);
         assert_eq!(detector.half_typed(&shown), None);
+    }
+
+    /// What is half typed after `input`, which the program echoes as `echo`, at a prompt that was seen before.
+    fn at_prompt(input: &[u8], echo: &str) -> Option<String> {
+        let size = Size::new(20, 6).unwrap();
+        let mut shown = Screen::new(size, Options::default());
+        let mut detector = Detector::new(profile("shell"), size);
+        detector.output(&mut shown, b"some output\r\n\x1b[?2004hhost $ ", Offset::START, Time(1_000_000));
+        let now = Time(5_000_000);
+        detector.tick(&shown, now);
+        detector.input(&shown, input, now);
+        detector.output(&mut shown, echo.as_bytes(), detector.offset(), now);
+        detector.tick(&shown, Time(9_000_000));
+        detector.half_typed(&shown)
+    }
+
+    #[test]
+    fn half_typed_text_may_take_several_rows() {
+        let long = format!("echo {}end", "word ".repeat(12));
+        assert_eq!(at_prompt(long.as_bytes(), &long).as_deref(), Some(long.as_str()));
+        let longer = format!("echo {}end", "word ".repeat(60));
+        assert_eq!(
+            at_prompt(longer.as_bytes(), &longer).as_deref(),
+            Some(longer.as_str()),
+            "it fills the screen"
+        );
+        let lines = at_prompt(b"\x1b[200~echo one\necho two\x1b[201~", "echo one\r\necho two");
+        assert_eq!(lines.as_deref(), Some("echo one\necho two"));
+    }
+
+    #[test]
+    fn half_typed_text_is_what_is_behind_the_prompt() {
+        let recalled = at_prompt(b"\x1b[A", "rm -r old");
+        assert_eq!(recalled.as_deref(), Some("rm -r old"), "a line of the history");
+        assert_eq!(at_prompt(b"ec\t", "echo").as_deref(), Some("echo"), "completed");
+        assert_eq!(
+            at_prompt(b"rm -r\x01", "rm -r\x1b[5D").as_deref(),
+            Some("rm -r"),
+            "the cursor is before it"
+        );
+        assert_eq!(at_prompt(b"rm\x7f\x7f", "rm\x08 \x08\x08 \x08"), None, "removed");
+        assert_eq!(at_prompt(b"", "job 1 has ended\r\n"), None, "nothing was typed");
     }
 }

@@ -32,6 +32,9 @@ pub struct TurnKeys {
     /// When the ESC arrived that may yet be a key.
     escape_at: Option<Time>,
     typed: Vec<u8>,
+    /// A key other than Enter was pressed since the typed text was last taken.
+    #[serde(default)]
+    touched: bool,
 }
 
 impl TurnKeys {
@@ -80,8 +83,14 @@ impl TurnKeys {
         &self.typed
     }
 
+    /// Whether the input line may hold text, even if it is not known: a key may have brought back an earlier line.
+    pub fn touched(&self) -> bool {
+        self.touched
+    }
+
     /// Takes the typed text, at a submission.
     pub fn take_typed(&mut self) -> String {
+        self.touched = false;
         let typed = std::mem::take(&mut self.typed);
         String::from_utf8_lossy(&typed).into_owned()
     }
@@ -99,6 +108,7 @@ impl TurnKeys {
             // No key was pressed.
             Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Answer | Input::Report => None,
         };
+        self.touched |= matches!(key, Some(TurnKey::Other | TurnKey::LineFeed));
         [key, None]
     }
 

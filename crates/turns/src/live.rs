@@ -90,6 +90,9 @@ pub struct SavedDetector {
     pub(crate) scanner: Scanner,
     pub(crate) tail: Tail,
     pub(crate) keys: TurnKeys,
+    /// The output offset at the last key; a daemon of another version may not have saved it.
+    #[serde(default)]
+    pub(crate) keys_at: Option<Offset>,
     pub(crate) reports: Reports,
     pub(crate) sight: Option<Sight>,
     /// Whether the screen has changed since it was last read.
@@ -126,6 +129,7 @@ impl SavedDetector {
             scanner: Scanner::default(),
             tail: Tail::default(),
             keys: TurnKeys::default(),
+            keys_at: None,
             reports: Reports::default(),
             sight: None,
             dirty: false,

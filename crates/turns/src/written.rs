@@ -137,6 +137,11 @@ impl Detector {
         if !self.live.keys.typed().is_empty() {
             return;
         }
+        // An earlier line that a key has brought back is not part of the prompt.
+        let line = self.profile.kind == ProgramKind::Line;
+        if line && self.live.keys.touched() && self.live.prompt.is_some() {
+            return;
+        }
         let shown = self.input_line(screen);
         if self.profile.kind == ProgramKind::Screen {
             self.live.prompt = Some(shown);

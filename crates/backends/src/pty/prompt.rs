@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure, SubmittedPrompt};
-use swb_engine::{AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, Submit, TypedText, TypingError};
+use swb_engine::{
+    AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, TypedText, TypingError, TypingMode,
+};
 use swb_turns::{Growth, Profile, ProgramState, Time, box_holds, strip_text};
 use swb_types::{Offset, PtyId};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -160,7 +162,7 @@ impl<'a> PtyPrompt<'a> {
         let growing = Growing::new(agent.pty, Growth::new(&self.profile), from);
         let text = TypedText::Text(self.exchange.prompt().to_owned());
         let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());
-        self.session.type_until(stop, &clear, text, Submit::Prompt).await?;
+        self.session.type_until(stop, &clear, text, TypingMode::PROMPT).await?;
         Ok(growing)
     }
 

@@ -20,8 +20,10 @@ A key acts on the session in the focused window: one that runs there (`swb wrap`
 (`swb attach`). The command stays in the foreground and does not start the daemon. It prints one
 line for each key; errors are also desktop notifications.
 
+Pasting types the bytes of the turn unchanged: a shell runs each line of them. `swb paste` types text instead.
+
 Exits with 0 on SIGTERM and Ctrl+C; with 1 if no key could be grabbed, or if the display or the
-broker is lost; with 2 if keys are invalid or equal; with 4 if no broker is running.")]
+broker is lost, as by `swb upgrade`; with 2 if keys are invalid or equal; with 4 if no broker is running.")]
 pub(crate) struct HotkeyArgs {
     /// Keys that copy the latest turn of the focused session to the relay buffer [default: Super+Shift+C, in tmux
     /// Alt+Shift+C]

@@ -409,7 +409,7 @@ pub(crate) fn parse_size(text: &str) -> Result<Size, String> {
     let numbers = sides.and_then(|(cols, rows)| Some((cols.parse().ok()?, rows.parse().ok()?)));
     numbers
         .and_then(|(cols, rows)| Size::new(cols, rows))
-        .ok_or_else(|| "not a size such as 80x24".to_owned())
+        .ok_or_else(|| format!("not a size such as 80x24, with 1 to {} columns and rows", u16::MAX))
 }
 
 pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {

@@ -38,6 +38,7 @@ pub(crate) struct ScreenArgs {
 
 /// Arguments of `wait`.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("condition").required(true).multiple(true))]
 #[command(after_help = "\
 Examples:
   swb wait api --text 'Done|Failed'     until one of these is on the screen
@@ -54,16 +55,16 @@ pub(crate) struct WaitArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Wait until this regular expression matches on the screen
-    #[arg(long, value_name = "REGEX", required_unless_present_any = ["stable", "exit", "until"])]
+    #[arg(long, value_name = "REGEX", group = "condition")]
     pub(crate) text: Option<String>,
     /// Wait until the screen has not changed for this many milliseconds
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", group = "condition")]
     pub(crate) stable: Option<u64>,
     /// Wait until the command has ended
-    #[arg(long)]
+    #[arg(long, group = "condition")]
     pub(crate) exit: bool,
     /// Wait until the agent is in this state
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", group = "condition")]
     pub(crate) until: Option<UntilState>,
     /// Terminal of the session: 0 is its command, the others are shells
     #[arg(long, value_name = "N", default_value = "0", value_parser = parse_pty)]

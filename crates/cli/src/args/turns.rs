@@ -59,7 +59,9 @@ pub(crate) struct CaptureArgs {
 #[command(after_help = "\
 Types the text of the turn in the relay buffer, as `swb relay` does: it presses no keys, and a line such as
 [from api, turn 3] comes first, so that it is no command of the agent that reads it.
-With --raw the bytes are typed unchanged, as clippy's `paste` does: a shell runs each line of them.")]
+With --raw the bytes are typed unchanged, as clippy's `paste` does: a shell runs each line of them.
+Fails if the agent is working or asking something, or if its input holds text that was not submitted, unless --force
+is given. The screen of a session of `swb wrap` is unknown: several lines are typed there only with --raw.")]
 pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
@@ -69,6 +71,9 @@ pub(crate) struct PasteArgs {
     /// Type the bytes as the program wrote them; they can press any key
     #[arg(long, conflicts_with = "verbatim")]
     pub(crate) raw: bool,
+    /// Type even if the agent is busy, or its input holds other text
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// Arguments of `relay`.
@@ -84,11 +89,14 @@ has asked for that, so that no text can press keys. A template may contain {text
 
 A line such as [from api, turn 3] comes first, so that the text is no command of the agent that reads it: an answer that
 begins with `!` or `/` would be one. Without that line (--verbatim, --template) such text is refused. Nothing is
-submitted to a shell or another program that runs what it reads.")]
+submitted to a shell or another program that runs what it reads.
+
+Fails if the agent is working or asking something, or if its input holds text that was not submitted, unless --force
+is given. The screen of a session of `swb wrap` is unknown: several lines are typed there only with --raw.")]
 pub(crate) struct RelayArgs {
     /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) from: String,
-    /// Session to type into
+    /// Session to type into; not the one that FROM names
     pub(crate) to: String,
     /// Type the contents of this file, with the turn filled in; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "raw"])]
@@ -105,6 +113,9 @@ pub(crate) struct RelayArgs {
     /// Type the bytes as the program wrote them; they can press any key
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Type even if the agent is busy, or its input holds other text
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// Arguments of `ask`.
@@ -162,7 +173,7 @@ Examples:
 Prints events from now on, or those after CURSOR (the `cursor` of an event). Continues when the daemon restarts and
 reports whether events were lost. Runs until Ctrl+C.")]
 pub(crate) struct EventsArgs {
-    /// Only these sessions [default: all]
+    /// Only these sessions, which must exist unless --since is given [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// Start after this event

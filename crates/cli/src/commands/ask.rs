@@ -42,10 +42,7 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
         (AskResult::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
         (AskResult::Timeout, _) => {
             if !context.json {
-                say(format_args!(
-                    "swb: timed out waiting for the answer of session '{name}'\nhint: `swb explain {name}` shows the state of its agent",
-                    name = args.name
-                ));
+                timed_out(&args.name, reply.detail.as_deref());
             }
             Ok(TIMED_OUT)
         }
@@ -54,6 +51,21 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
             Ok(0)
         }
         (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
+    }
+}
+
+/// Reports a timeout; `untyped` is why nothing was typed before it.
+fn timed_out(name: &str, untyped: Option<&str>) {
+    match untyped {
+        Some(why) => say(format_args!(
+            "swb: timed out: {why}; nothing was typed into session '{name}'\n\
+             hint: `swb explain {name}` shows its state; `swb send {name} TEXT --enter` types without waiting for a \
+             prompt, as --force does; `swb run --profile` names the prompts of a program"
+        )),
+        None => say(format_args!(
+            "swb: timed out waiting for the answer of session '{name}'\n\
+             hint: `swb explain {name}` shows the state of its agent"
+        )),
     }
 }
 

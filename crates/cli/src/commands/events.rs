@@ -3,7 +3,7 @@
 use crate::args;
 use crate::console::{print_json_text, print_text};
 use crate::context::Context;
-use crate::error::Outcome;
+use crate::error::{Failure, FailureKind, Outcome};
 use crate::event_stream::{EventStream, StreamItem};
 use swb_vt::printable;
 use swb_wire::control::{EventBody, EventItem, Events};
@@ -13,6 +13,10 @@ const DAY: u64 = 86_400;
 
 /// Prints events until it is interrupted: one per line, as JSON or as text for people.
 pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
+    // Events after a cursor may be those of a session that no longer exists.
+    if args.since.is_none() {
+        check_names(context, &args.names)?;
+    }
     let request = Events { since: args.since, sessions: args.names };
     let mut events = EventStream::open(context, request, None)?;
     loop {
@@ -22,6 +26,16 @@ pub(super) fn run(context: &Context, args: args::EventsArgs) -> Outcome {
                 false => print_text(&text(&happening))?,
             }
         }
+    }
+}
+
+/// Refuses a name that no session has: its events would never come.
+fn check_names(context: &Context, names: &[String]) -> Result<(), Failure> {
+    let sessions = if names.is_empty() { Vec::new() } else { context.sessions()? };
+    match names.iter().find(|name| !sessions.iter().any(|session| session.name == **name)) {
+        Some(name) => Err(Failure::new(FailureKind::NoSession, format!("no session '{name}'"))
+            .hint("`swb ls` lists the sessions; without a name, `swb events` prints the events of all")),
+        None => Ok(()),
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
         submit: args.submit,
         verbatim: args.verbatim,
         raw: args.raw,
+        force: args.force,
     };
     let reply: RelayReply = context.execute(&Operation::Relay(request))?;
     if let Some(warning) = &reply.warning {

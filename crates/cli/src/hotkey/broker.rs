@@ -99,5 +99,8 @@ fn lost(error: &io::Error) -> Failure {
         io::ErrorKind::UnexpectedEof => "the broker closed the connection".to_owned(),
         _ => format!("the connection to the broker was lost: {error}"),
     };
-    Failure::new(FailureKind::Disconnected, what)
+    // CH-10: it ends rather than connecting again.
+    Failure::new(FailureKind::Disconnected, what).hint(
+        "the daemon was stopped or replaced: start `swb hotkey` again; docs/hotkeys.md has a systemd unit that does",
+    )
 }

@@ -61,8 +61,8 @@ pub(super) trait FocusLookup {
 
 /// A clipboard of the window system, for content that the broker cannot deliver to its own.
 pub(super) trait ClipboardAccess {
-    /// Replaces the content of the clipboard.
-    fn store(&mut self, content: &[u8]) -> Result<(), String>;
+    /// Replaces the content of the clipboard; returns what people call it.
+    fn store(&mut self, content: &[u8]) -> Result<&'static str, String>;
 }
 
 /// A hotkey that is not bound.

@@ -117,14 +117,14 @@ impl RequestSequence {
         }
     }
 
-    /// The content was stored in the clipboard of the desktop, or could not be.
-    pub(super) fn stored(&mut self, result: Result<(), String>) -> Vec<Effect> {
+    /// The content was stored in the clipboard of the desktop, at the place that is named, or could not be.
+    pub(super) fn stored(&mut self, result: Result<&'static str, String>) -> Vec<Effect> {
         let Some(RunningAction { action, stage: ActionStage::Storing(captured), .. }) = self.running.take()
         else {
             return Vec::new();
         };
         let report = match result {
-            Ok(()) => succeeded(action, &captured.describe()),
+            Ok(place) => succeeded(action, &format!("{}, to {place}", captured.describe())),
             Err(why) => failed(action, &why),
         };
         self.proceed(vec![report])
@@ -358,7 +358,7 @@ mod tests {
         let content = Response { content: Some(b"text"), ..Response::ok(4) };
         assert_eq!(reply(&mut sequence, content), ["store text"]);
         assert!(!sequence.awaits_reply());
-        assert_eq!(short(sequence.stored(Ok(()))), ["clipboard: a:3, 12 bytes"]);
+        assert_eq!(short(sequence.stored(Ok("a buffer"))), ["clipboard: a:3, 12 bytes, to a buffer"]);
 
         let mut sequence = RequestSequence::new(false);
         sequence.press(press(HotkeyAction::Clipboard));

@@ -64,6 +64,19 @@ enum CoopCommand {
     Status,
     /// Stop the daemon; sessions keep running
     Shutdown,
+    /// Not offered yet
+    #[command(hide = true)]
+    Serve(IgnoredArgs),
+    /// Not offered yet
+    #[command(hide = true)]
+    Tunnel(IgnoredArgs),
+}
+
+#[derive(Debug, Args)]
+struct IgnoredArgs {
+    /// Arguments of the original command
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -163,7 +176,17 @@ fn dispatch(cli: CoopCli) -> Outcome {
         Some(CoopCommand::Shutdown) => {
             commands::shutdown::run(&context, &swb_args::ShutdownArgs { kill: false })
         }
+        Some(CoopCommand::Serve(_)) => Err(not_offered("serve")),
+        Some(CoopCommand::Tunnel(_)) => Err(not_offered("tunnel")),
     }
+}
+
+/// The failure of a command that coop has and we do not.
+fn not_offered(command: &str) -> Failure {
+    Failure::general(format!(
+        "this version does not offer '{command}': sessions are reachable on this machine only"
+    ))
+    .hint("`ssh -t HOST coop attach` shows a session from another machine")
 }
 
 /// The given name, or the current directory: a path stands for the session of that workspace (CO-30).

@@ -376,7 +376,7 @@ fn enter_after_a_prompt_does_not_answer_a_dialog() {
     assert!(why.contains("is waiting for an answer"), "{why}");
     becomes(&swb, "painter", "asking");
     assert_eq!(swb.run(&["ask", "painter", "say more"]).status.code(), Some(5));
-    let relayed = swb.run(&["relay", "painter", "painter", "--submit"]);
+    let relayed = swb.run(&["relay", "painter:1", "painter", "--submit"]);
     let why = String::from_utf8_lossy(&relayed.stderr);
     assert!(!relayed.status.success() && why.contains("is waiting for an answer"), "{why}");
     shows(&swb, "painter", "Do you want to proceed?");

@@ -99,6 +99,17 @@ fn an_agent_that_cannot_be_started_is_an_error() {
     assert_eq!(list(&swb), Vec::<Value>::new());
 }
 
+#[test]
+fn commands_that_are_not_offered_say_so() {
+    let swb = Swb::new(EXE);
+    for args in [&["serve", "--port", "80"][..], &["tunnel", "x"]] {
+        let output = run(&swb, swb.dir(), args);
+        assert_eq!(output.status.code(), Some(1));
+        let error = format!("coop: this version does not offer '{}'", args[0]);
+        assert!(text(&output.stderr).starts_with(&error), "{}", text(&output.stderr));
+    }
+}
+
 // ---- attach and shell ----
 
 // CO-30

@@ -232,6 +232,10 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(error.contains("line 3") && error.contains("enable"), "{error}");
+    // A missing file is not the same as no file.
+    let output = swb.run(&["status", "--config", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no configuration file nowhere.toml"), "{}", text(&output.stderr));
     // A good file somewhere else mends it, and the daemon that is started gets it too.
     let other = swb.dir().join("w/other.toml");
     std::fs::write(&other, "[coop]\nenabled = false\n").expect("a file");

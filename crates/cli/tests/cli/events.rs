@@ -100,6 +100,14 @@ fn events_of_a_session_are_sent_in_order() {
 }
 
 #[test]
+fn events_of_a_session_that_does_not_exist_are_an_error() {
+    let swb = Swb::start(EXE);
+    let output = swb.run(&["events", "nobody"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no session 'nobody'"), "{output:?}");
+}
+
+#[test]
 fn a_resumed_subscription_misses_nothing_even_after_a_crash() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");

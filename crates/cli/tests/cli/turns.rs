@@ -154,6 +154,74 @@ fn half_typed_text_is_not_joined_to_a_question() {
 }
 
 #[test]
+fn half_typed_text_of_several_rows_is_not_joined_to_a_question() {
+    let swb = Swb::start(EXE);
+    start(&swb, "main", &BASH, "ready");
+    let long = format!("echo {} END", "word ".repeat(60));
+    for (typed, last) in
+        [(long.as_str(), "END"), ("\x1b[200~echo one\necho two\x1b[201~", "two"), ("\x1b[A", "earlier")]
+    {
+        swb.ok(&["ask", "main", "echo earlier"]);
+        swb.ok(&["send", "main", typed]);
+        swb.ok(&["wait", "main", "--text", &format!("{last}\\s*\\z"), "--timeout", "60"]);
+        for command in [&["ask", "main", "echo more"][..], &["relay", "main:1", "main"]] {
+            let refused = swb.run(command);
+            assert_eq!(refused.status.code(), Some(1), "{last}: {}", said(&refused));
+            assert!(said(&refused).contains("not submitted: 'echo"), "{}", said(&refused));
+            assert!(said(&refused).contains("--force"), "{}", said(&refused));
+        }
+        swb.ok(&["keys", "main", "C-c"]);
+    }
+    assert_eq!(swb.ok(&["ask", "main", "echo more"]), "more\n");
+}
+
+#[test]
+fn a_busy_or_asking_agent_gets_no_relayed_text() {
+    let swb = Swb::start(EXE);
+    start(&swb, "from", &BASH, "ready");
+    start(&swb, "to", &["sh", "-c", AGENT], "ready");
+    swb.ok(&["ask", "from", "echo words"]);
+    swb.ok(&["capture", "from"]);
+    for (question, state, hint) in
+        [("slow", "working", "`swb wait to --until ready`"), ("ask", "asking", "`swb screen to`")]
+    {
+        swb.ok(&["send", "to", question, "--enter"]);
+        becomes(&swb, "to", state);
+        for command in [&["relay", "from", "to"][..], &["relay", "from", "to", "--submit"], &["paste", "to"]]
+        {
+            let refused = swb.run(command);
+            assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+            assert!(said(&refused).contains("nothing was typed into session 'to'"), "{}", said(&refused));
+            assert!(
+                said(&refused).contains(hint) && said(&refused).contains("--force"),
+                "{}",
+                said(&refused)
+            );
+        }
+        assert!(!swb.ok(&["logs", "to"]).contains("words"));
+        swb.ok(&["send", "to", "on", "--enter"]);
+        becomes(&swb, "to", "ready");
+    }
+    swb.ok(&["send", "to", "slow", "--enter"]);
+    becomes(&swb, "to", "working");
+    swb.ok(&["relay", "from", "to", "--submit", "--force"]);
+    wrote(&swb, "to", "at last: [from from, turn 1] words");
+}
+
+#[test]
+fn a_program_without_a_known_prompt_is_reported() {
+    let swb = Swb::start(EXE);
+    swb.ok(&["run", "-d", "-n", "main", "--", "cat"]);
+    let asked = swb.run(&["ask", "main", "hello", "--timeout", "1"]);
+    assert_eq!(asked.status.code(), Some(124));
+    for part in ["no prompt of its program was recognised", "nothing was typed", "swb send main TEXT --enter"]
+    {
+        assert!(said(&asked).contains(part), "{}", said(&asked));
+    }
+    assert_eq!(swb.ok(&["logs", "main"]), "");
+}
+
+#[test]
 fn a_command_of_the_agent_itself_returns_without_a_turn() {
     let swb = Swb::start(EXE);
     painter(&swb);
@@ -303,7 +371,8 @@ fn missing_turns_and_sessions_are_errors() {
         (&["turn", "main:7"], 1, "main:7"),
         (&["turn", "main", "--raw", "--json"], 2, "--json"),
         (&["paste", "main"], 1, "the relay buffer is empty"),
-        (&["relay", "main", "main"], 1, "no completed turn"),
+        (&["relay", "main", "main"], 1, "its own session 'main'"),
+        (&["relay", "main:1", "main"], 1, "no turn 'main:1'"),
         (&["relay", "nobody", "main"], 3, "nobody"),
         (&["explain", "nobody"], 3, "nobody"),
         (&["run", "-d", "--profile", "nobody", "--", "cat"], 1, "claude, codex"),
@@ -403,7 +472,8 @@ fn multi_line_text_that_may_submit_is_warned_about() {
     wrote(&swb, "to", "\r\n3\r\n");
     assert!(swb.json(&["relay", "from", "to"])["warning"].is_string());
     swb.ok(&["ask", "from", "echo one line"]);
-    assert_eq!(swb.json(&["relay", "from", "to"])["warning"], json!(null));
+    // Its last line was not submitted.
+    assert_eq!(swb.json(&["relay", "from", "to", "--force"])["warning"], json!(null));
 }
 
 #[test]
@@ -445,6 +515,15 @@ fn the_relay_buffer_is_shared_with_clippy() {
     swb.ok(&["relay", "main", "wrapped", "--submit"]);
     assert_eq!(wrapper.injected(), b"[from main, turn 1] words");
     assert_eq!(wrapper.injected(), b"\r");
+    // Whether it takes several lines as one paste is unknown.
+    for command in [&["relay", "wrapped:1", "wrapped"][..], &["paste", "wrapped"]] {
+        let refused = swb.run(command);
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        assert!(
+            said(&refused).contains("has several lines") && said(&refused).contains("hint: --raw"),
+            "{refused:?}"
+        );
+    }
     swb.ok(&["paste", "wrapped", "--raw"]);
     assert_eq!(wrapper.injected(), b"\x1b[1mbold\x1b[m\r\nnext\r\n");
 }

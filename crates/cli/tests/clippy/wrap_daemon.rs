@@ -71,6 +71,22 @@ fn an_answer_is_relayed_between_wrappers() {
     assert_eq!(ctl(&swb, &["get-turn", &id]).status.code(), Some(1), "its turns went with it");
 }
 
+#[test]
+fn a_wrapped_shell_gets_no_relayed_text_with_enter() {
+    let swb = Swb::start(EXE);
+    let (from, source) = wrapped(&swb, AGENT);
+    let (_to, target) = wrapped(&swb, "exec bash --norc --noprofile -i");
+    from.type_in(b"hello\r");
+    wait_for("the turn", || sessions(&swb).iter().any(|(id, _, turn)| *id == source && *turn).then_some(()));
+    // Until the shell has started, its script is what reads.
+    wait_for("the shell", || {
+        let relayed = swb.run(&["relay", &source, &target, "--submit"]);
+        let error = String::from_utf8_lossy(&relayed.stderr).into_owned();
+        error.contains("bash would run the text").then_some(())
+    });
+    swb.ok(&["relay", &source, &target]);
+}
+
 // CP-15, CP-16: the daemon comes late, dies, and comes again.
 #[test]
 fn a_wrapper_outlives_the_daemon() {

@@ -189,7 +189,7 @@ fn an_agent_lists_reads_asks_and_relays_in_its_workspace() {
     client.ok(&json!({"cmd": "turns", "session": "a"}));
     client.ok(&json!({"cmd": "turn", "session": "a"}));
     client.ok(&json!({"cmd": "screen", "session": "a"}));
-    client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
+    client.ok(&json!({"cmd": "relay", "from": "a:1", "to": "a"}));
     client.ok(&json!({"cmd": "wait", "session": "a", "text": "hello"}));
     for hidden in [
         json!({"cmd": "screen", "session": "far"}),
@@ -247,7 +247,7 @@ fn an_agent_sends_no_text_to_programs_that_run_it() {
         });
         assert_eq!(client.error(&json!({"cmd": "ask", "session": name, "text": "x"})), "FORBIDDEN", "{name}");
     }
-    client.ok(&json!({"cmd": "relay", "from": "a", "to": "a"}));
+    client.ok(&json!({"cmd": "relay", "from": "a:1", "to": "a"}));
     // A question that no profile knows: one character would answer it.
     swb.script("asks", "printf 'Allow everything? [y/N] '; read answer; exec sleep 1000");
     assert_eq!(client.error(&json!({"cmd": "relay", "from": "a", "to": "asks"})), "AGENT_BUSY");

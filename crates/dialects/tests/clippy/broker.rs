@@ -280,7 +280,7 @@ fn only_wrappers_have_sessions_and_everybody_else_may_use_them() {
     }
     let mut other = broker.clippy(PeerRole::Wrapper);
     for peer in [&mut client, &mut other] {
-        assert_eq!(peer.sessions(), [("s".into(), 4242, true)]);
+        assert_eq!(peer.sessions(), [("s".into(), swb_testkit::NO_PROCESS, true)]);
         peer.ok(&Request::Capture { session: "s" });
         peer.ok(&Request::CaptureById { turn_id: &turn });
         peer.ok(&Request::Paste { session: "s" });
@@ -306,7 +306,10 @@ fn sessions_come_and_go() {
     for wrapper in [&mut first, &mut second] {
         assert_eq!(wrapper.refused(&duplicate), "duplicate_session");
     }
-    let list = [("one".to_owned(), 4242, true), ("two: größe / \u{7f}".to_owned(), 4242, false)];
+    let list = [
+        ("one".to_owned(), swb_testkit::NO_PROCESS, true),
+        ("two: größe / \u{7f}".to_owned(), swb_testkit::NO_PROCESS, false),
+    ];
     assert_eq!(second.sessions(), list);
     first.ok(&Request::Deregister { session: "one" });
     first.ok(&Request::Deregister { session: "one" });

@@ -3,6 +3,7 @@
 use super::InputState;
 use crate::limits;
 use crate::pty::Pty;
+use crate::session::AgentBusy;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_turns::{Detector, DetectorEvent, Dialog, Hook, Profile, ProgramState, SavedDetector, SoFar, Time};
@@ -82,7 +83,16 @@ impl Detection {
             input: swb_turns::input_box(&self.profile, screen),
             half_typed: self.detector.half_typed(screen),
             asks: self.dialog(screen).is_some(),
+            busy: self.busy(),
             shown: last_rows(screen),
+        }
+    }
+
+    /// Why the program takes no prompt at present. One whose prompts are not recognised is not known to work.
+    fn busy(&self) -> Option<AgentBusy> {
+        match self.detector.status().state {
+            ProgramState::Asking => Some(AgentBusy::Asking),
+            _ => self.detector.is_known_to_work().then_some(AgentBusy::Working),
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) use checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::limits;
 use crate::pty::{Cursor, Pty};
+use crate::session::AgentBusy;
 use detection::Detection;
 use observer::Observer;
 use std::io;
@@ -71,6 +72,8 @@ pub(crate) struct InputState {
     pub(crate) half_typed: Option<String>,
     /// Whether a dialog is shown.
     pub(crate) asks: bool,
+    /// Why the program takes no prompt at present, as far as that is certain.
+    pub(crate) busy: Option<AgentBusy>,
     /// The last rows of the screen.
     pub(crate) shown: String,
 }

@@ -43,7 +43,7 @@ pub enum AgentBusy {
     #[error("has ended")]
     Gone,
     /// It was not ready in time.
-    #[error("is not ready yet")]
+    #[error("has shown no prompt that is recognised")]
     Starting,
     /// It works on something else.
     #[error("is working")]

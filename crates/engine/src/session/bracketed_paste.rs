@@ -11,6 +11,17 @@ const PASTE: (&[u8], &[u8]) = (b"\x1b[200~", b"\x1b[201~");
 const LINES: &str =
     "the target does not support bracketed paste, so each line may have been submitted separately";
 
+/// Whether a program takes several lines as one paste.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasteSupport {
+    /// It has bracketed paste on.
+    On,
+    /// It has not: a line break submits what is before it.
+    Off,
+    /// Its terminal is that of a wrapper, which reports no modes.
+    Unknown,
+}
+
 /// Input to type.
 #[derive(Debug, Clone)]
 pub enum TypedText {
@@ -54,6 +65,11 @@ pub enum RunsText {
         /// The number of the line.
         line: usize,
     },
+    /// Each line might be submitted by itself.
+    #[error(
+        "the text has several lines, and each could be submitted by itself: the program may not support bracketed paste"
+    )]
+    Lines,
     /// It runs everything.
     #[error("{0} would run the text")]
     Interpreter(String),
@@ -67,13 +83,13 @@ impl TypedText {
     ///
     /// # Errors
     /// If it is text of another session that the program would execute.
-    pub fn encode(self, bracketed: bool, submit: bool) -> Result<Encoded, RunsText> {
+    pub fn encode(self, paste: PasteSupport, submit: bool) -> Result<Encoded, RunsText> {
         let text = match self {
             Self::Raw(bytes) => return Ok((bytes, None)),
             Self::Text(text) => harmless(&text),
-            Self::Relayed(relayed) => relayed.prompt(bracketed, submit)?,
+            Self::Relayed(relayed) => relayed.prompt(paste, submit)?,
         };
-        if bracketed {
+        if paste == PasteSupport::On {
             return Ok(([PASTE.0, text.as_bytes(), PASTE.1].concat(), None));
         }
         let warning = text.contains('\n').then_some(LINES);
@@ -83,7 +99,8 @@ impl TypedText {
 
 impl RelayedText {
     /// The text to type, which is no command of the program.
-    fn prompt(self, bracketed: bool, submit: bool) -> Result<String, RunsText> {
+    fn prompt(self, paste: PasteSupport, submit: bool) -> Result<String, RunsText> {
+        let bracketed = paste == PasteSupport::On;
         let text = harmless(&self.text);
         let text = match self.origin {
             // Where a line break submits, the origin is not a line of its own.
@@ -93,6 +110,9 @@ impl RelayedText {
         let submits = submit || !bracketed && text.contains('\n');
         if let Some(program) = self.interpreter.filter(|_| submits) {
             return Err(RunsText::Interpreter(program));
+        }
+        if paste == PasteSupport::Unknown && text.contains('\n') {
+            return Err(RunsText::Lines);
         }
         let profile = self.profile.as_deref();
         let program = || profile.map_or("the program", Profile::name).to_owned();
@@ -125,8 +145,12 @@ mod tests {
     use super::*;
     use swb_turns::Profiles;
 
+    fn support(bracketed: bool) -> PasteSupport {
+        if bracketed { PasteSupport::On } else { PasteSupport::Off }
+    }
+
     fn typed(text: &str, bracketed: bool) -> (String, bool) {
-        let (bytes, warning) = TypedText::Text(text.to_owned()).encode(bracketed, true).unwrap();
+        let (bytes, warning) = TypedText::Text(text.to_owned()).encode(support(bracketed), true).unwrap();
         (String::from_utf8(bytes).unwrap(), warning.is_some())
     }
 
@@ -136,7 +160,7 @@ mod tests {
         assert_eq!(typed(hostile, false), ("a[201~[A201~b\nc\td".to_owned(), true));
         assert_eq!(typed(hostile, true), ("\x1b[200~a[201~[A201~b\nc\td\x1b[201~".to_owned(), false));
         assert_eq!(typed("one line\n", false), ("one line".to_owned(), false));
-        let (raw, _) = TypedText::Raw(b"\x1b[A\r".to_vec()).encode(true, true).unwrap();
+        let (raw, _) = TypedText::Raw(b"\x1b[A\r".to_vec()).encode(PasteSupport::On, true).unwrap();
         assert_eq!(raw, b"\x1b[A\r");
     }
 
@@ -144,7 +168,7 @@ mod tests {
         let profile = Profiles::built_in().unwrap().named("codex");
         let (origin, text) = (origin.map(str::to_owned), text.to_owned());
         let relayed = RelayedText { origin, text, profile, interpreter: None };
-        relayed.prompt(bracketed, true)
+        relayed.prompt(support(bracketed), true)
     }
 
     #[test]
@@ -163,11 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn several_lines_are_not_typed_where_each_may_be_submitted() {
+        let into = |text: &str| {
+            let relayed =
+                RelayedText { origin: None, text: text.to_owned(), profile: None, interpreter: None };
+            TypedText::Relayed(relayed).encode(PasteSupport::Unknown, false)
+        };
+        assert_eq!(into("one\ntwo"), Err(RunsText::Lines));
+        assert_eq!(into("one\n").unwrap(), (b"one".to_vec(), None));
+    }
+
+    #[test]
     fn a_program_that_runs_what_it_reads_gets_only_what_is_not_submitted() {
         let into = |text: &str, bracketed, submit| {
             let (origin, text) = (None, text.to_owned());
             let interpreter = Some("bash".to_owned());
-            RelayedText { origin, text, profile: None, interpreter }.prompt(bracketed, submit)
+            RelayedText { origin, text, profile: None, interpreter }.prompt(support(bracketed), submit)
         };
         let refused = Err(RunsText::Interpreter("bash".to_owned()));
         assert_eq!(into("ls", true, true), refused);

@@ -149,11 +149,36 @@ impl Session {
     }
 }
 
+/// The same for the process that a wrapper has registered; `None` if its command line cannot be read.
+pub async fn interpreter_of(pid: u32) -> Option<String> {
+    let foreground = foreground_of(&proc_file(pid, "stat").await);
+    for pid in [Some(pid), foreground].into_iter().flatten() {
+        let argv = command_line(pid).await;
+        if runs_lines(&argv) {
+            return program(&argv).map(str::to_owned);
+        }
+    }
+    None
+}
+
+/// The leader of the foreground process group on a process's terminal.
+fn foreground_of(stat: &[u8]) -> Option<u32> {
+    let stat = String::from_utf8_lossy(stat);
+    // The name of the program is in parentheses, and may contain any character.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(5)?.parse().ok()
+}
+
+/// The beginning of a file about a process; empty if the process is gone.
+async fn proc_file(pid: u32, name: &str) -> Vec<u8> {
+    let path = PathBuf::from(format!("/proc/{pid}/{name}"));
+    let read = file_access::run(&path, |path| file_access::read_beginning(path, limits::COMMAND_LINE)).await;
+    read.ok().and_then(Result::ok).unwrap_or_default()
+}
+
 /// The arguments of a process; empty if it is gone.
 async fn command_line(pid: u32) -> Vec<String> {
-    let path = PathBuf::from(format!("/proc/{pid}/cmdline"));
-    let read = file_access::run(&path, |path| file_access::read_beginning(path, limits::COMMAND_LINE)).await;
-    let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
+    let bytes = proc_file(pid, "cmdline").await;
     let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
     let mut words: Vec<String> = words.collect();
     // The last argument is terminated, too.
@@ -238,6 +263,13 @@ mod tests {
         ] {
             assert!(runs(line), "{line}");
         }
+    }
+
+    #[test]
+    fn the_foreground_of_a_terminal_is_read_after_the_name_of_the_program() {
+        assert_eq!(foreground_of(b"10 (a) b (c)) S 1 10 10 34816 4321 4194304"), Some(4321));
+        assert_eq!(foreground_of(b"10 (cat) S 1 10 10 0 -1 4194304"), None);
+        assert_eq!(foreground_of(b""), None);
     }
 
     #[test]

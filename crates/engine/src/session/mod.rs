@@ -19,9 +19,10 @@ mod typing;
 mod uid;
 
 pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
-pub use bracketed_paste::{RelayedText, RunsText, TypedText};
+pub use bracketed_paste::{PasteSupport, RelayedText, RunsText, TypedText};
 pub use dialog::{DialogError, approval_of, chosen};
-pub use typing::{Submit, TypingError, TypingReport};
+pub use interpreter::interpreter_of;
+pub use typing::{TypingError, TypingMode, TypingReport};
 
 pub(crate) use adoption::SessionAdoption;
 pub(crate) use record::PtyRecord;

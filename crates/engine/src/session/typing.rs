@@ -3,7 +3,8 @@
 //! `bracketed_paste.rs` makes the bytes that are typed.
 
 use super::Session;
-use super::bracketed_paste::{RunsText, TypedText};
+use super::agent_wait::AgentBusy;
+use super::bracketed_paste::{PasteSupport, RunsText, TypedText};
 use crate::error::Error;
 use crate::limits;
 use crate::pty::{InputError, Pty};
@@ -14,15 +15,18 @@ use swb_vt::{Key, Modes};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Whether Enter is pressed after the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Submit {
-    /// The text is only typed.
-    No,
-    /// The text is a prompt: refused while the program shows a dialog, which Enter would answer.
-    Prompt,
-    /// Enter is pressed even if the program shows a dialog.
-    Forced,
+/// How text is typed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TypingMode {
+    /// Press Enter after the text, once the program has taken it.
+    pub submit: bool,
+    /// Type even if the program shows a dialog, which a key could answer, or its input holds other text.
+    pub force: bool,
+}
+
+impl TypingMode {
+    /// The text is a prompt.
+    pub const PROMPT: Self = Self { submit: true, force: false };
 }
 
 /// The result of typing.
@@ -44,14 +48,14 @@ pub enum TypingError {
     #[error(transparent)]
     Session(#[from] Error),
     /// The program shows a dialog, or no input box that holds the text: Enter might have answered a question.
-    #[error("the agent is waiting for an answer{}", if *typed { "; the text was typed but not submitted" } else { "" })]
+    #[error("the agent is waiting for an answer")]
     Asks {
         /// Whether this was seen after the text was typed.
         typed: bool,
         /// The last rows of the screen.
         shown: String,
     },
-    /// The input holds text of the user, to which the prompt would be appended.
+    /// The input holds text of the user, to which this text would be appended.
     #[error("its input holds text that was not submitted: '{0}'")]
     HalfTyped(String),
     /// The program would execute the text of another session.
@@ -69,9 +73,9 @@ impl Session {
         &self,
         clear: &[&str],
         text: TypedText,
-        submit: Submit,
+        mode: TypingMode,
     ) -> Result<TypingReport, TypingError> {
-        self.type_until(&CancellationToken::new(), clear, text, submit).await
+        self.type_until(&CancellationToken::new(), clear, text, mode).await
     }
 
     /// The same until `stop`.
@@ -80,7 +84,7 @@ impl Session {
         stop: &CancellationToken,
         clear: &[&str],
         text: TypedText,
-        submit: Submit,
+        mode: TypingMode,
     ) -> Result<TypingReport, TypingError> {
         // It may run already.
         self.start(None).await.ok();
@@ -91,22 +95,23 @@ impl Session {
             alone = self.shared.typing.lock() => alone,
         };
         let before = pty.input_state().await?;
-        if let Some(before) = before.as_ref().filter(|_| submit == Submit::Prompt) {
-            may_submit(before)?;
+        if let Some(before) = before.as_ref().filter(|_| !mode.force) {
+            may_type(before)?;
         }
         let modes = pty.look(false, |sight| sight.screen().modes()).await?;
         // What bytes show is not known.
         let before = before.filter(|_| !matches!(text, TypedText::Raw(_)));
-        let (bytes, warning) = text.encode(modes.bracketed_paste, submit != Submit::No)?;
+        let paste = if modes.bracketed_paste { PasteSupport::On } else { PasteSupport::Off };
+        let (bytes, warning) = text.encode(paste, mode.submit)?;
         let head = pty.head();
         pty.input(&bytes).await?;
-        if submit != Submit::No {
+        if mode.submit {
             let seen = async {
                 taken(&pty, head).await;
-                match (submit, before.as_ref().and_then(|before| before.input.as_ref())) {
-                    (Submit::Prompt, Some(before)) => held(&pty, before, &typed_text(&bytes)).await,
-                    (Submit::Prompt, None) => no_dialog(&pty).await,
-                    _ => Ok(()),
+                match before.as_ref().and_then(|before| before.input.as_ref()) {
+                    _ if mode.force => Ok(()),
+                    Some(before) => held(&pty, before, &typed_text(&bytes)).await,
+                    None => no_dialog(&pty).await,
                 }
             };
             let seen = tokio::select! {
@@ -124,6 +129,12 @@ impl Session {
             pty.input(&key_bytes("Enter", &modes)).await?;
         }
         Ok(TypingReport { bytes: bytes.len() as u64, warning })
+    }
+
+    /// Why its agent takes no prompt at present, as far as that is certain.
+    pub async fn busy(&self) -> Option<AgentBusy> {
+        let agent = self.pty(PtyId::AGENT).ok()?;
+        agent.pty.input_state().await.ok()??.busy
     }
 
     /// Types bytes into one of its terminals; each step waits until the program has taken the one before. Enter after text is
@@ -149,8 +160,8 @@ impl Session {
     }
 }
 
-/// Whether a prompt can be submitted: an input box waits for one, and is empty.
-fn may_submit(state: &InputState) -> Result<(), TypingError> {
+/// Whether text can be typed: no dialog is shown, and the input is empty.
+fn may_type(state: &InputState) -> Result<(), TypingError> {
     let hidden = state.input.as_ref().is_some_and(|input| !input.visible);
     if state.asks || hidden {
         return Err(TypingError::Asks { typed: false, shown: state.shown.clone() });
@@ -187,16 +198,19 @@ async fn held(pty: &Pty, before: &InputBox, text: &str) -> Result<(), TypingErro
 /// Removes text that was not submitted. Where no input box is seen to hold any, the keys would mean something else.
 async fn take_back(pty: &Pty, modes: &Modes, clear: &[&str], why: &TypingError) -> Result<(), TypingError> {
     let state = pty.input_state().await?;
-    let holds = match state.as_ref().map(|state| (state.asks, &state.input, &state.half_typed)) {
-        Some((false, Some(input), half_typed)) => {
-            input.visible && (half_typed.is_some() || input.typed.is_none())
+    let holds = match state.as_ref().map(|state| (state.asks, &state.input)) {
+        Some((false, Some(input))) => {
+            input.visible && input.typed.as_ref().is_none_or(|typed| !typed.is_empty())
         }
-        Some((asks, None, _)) => !asks && *why == TypingError::Stopped,
-        Some((true, ..)) => false,
+        Some((asks, None)) => !asks && *why == TypingError::Stopped,
+        Some((true, _)) => false,
         None => *why == TypingError::Stopped,
     };
     if holds {
+        let head = pty.head();
         press(pty, modes, clear.iter().copied()).await?;
+        // The next caller must not take it for text of the user.
+        taken(pty, head).await;
     }
     Ok(())
 }

@@ -101,6 +101,9 @@ pub struct ErrorReply {
     /// The existing session, with [`ErrorCode::SessionExists`] (CO-21).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// What people can do, in terms of the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 impl ErrorReply {
@@ -111,6 +114,7 @@ impl ErrorReply {
             error,
             message: clip(message.as_ref(), limits::CONTROL_EXPLANATION).to_owned(),
             session: None,
+            hint: None,
         }
     }
 
@@ -118,6 +122,13 @@ impl ErrorReply {
     #[must_use]
     pub fn with_session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
+        self
+    }
+
+    /// Adds what people can do; an overlong text is cut.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(clip(hint.as_ref(), limits::CONTROL_EXPLANATION).to_owned());
         self
     }
 }

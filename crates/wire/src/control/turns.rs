@@ -57,6 +57,9 @@ pub struct Paste {
     /// Type the bytes unchanged, including escape sequences.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub raw: bool,
+    /// Type even if the agent is busy or waiting for an answer, or its input holds text that was not submitted.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub force: bool,
 }
 
 /// Types a turn of one session into another.
@@ -81,6 +84,9 @@ pub struct Relay {
     /// Type the bytes unchanged, including escape sequences.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub raw: bool,
+    /// Type even if the agent is busy or waiting for an answer, or its input holds text that was not submitted.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub force: bool,
 }
 
 /// Submits a text to an agent and waits for its turn.
@@ -321,7 +327,7 @@ pub struct AskReply {
     /// Whether the agent is waiting for an answer or a permission.
     #[serde(default, skip_serializing_if = "is_false")]
     pub asking: bool,
-    /// The evidence for that, with [`AskResult::Asking`].
+    /// The evidence for that, with [`AskResult::Asking`]; why nothing was typed, with [`AskResult::Timeout`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The turn, with [`AskResult::Turn`].

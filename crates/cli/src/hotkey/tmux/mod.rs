@@ -182,9 +182,11 @@ impl FocusLookup for TmuxFocus {
 struct TmuxBuffers;
 
 impl ClipboardAccess for TmuxBuffers {
-    fn store(&mut self, content: &[u8]) -> Result<(), String> {
+    fn store(&mut self, content: &[u8]) -> Result<&'static str, String> {
         let stored = tmux(&["load-buffer", "-w", "-"], content);
-        stored.map(|_| ()).map_err(|error| format!("clipboard_failed: cannot fill a tmux buffer: {error}"))
+        stored
+            .map(|_| "a tmux paste buffer")
+            .map_err(|error| format!("clipboard_failed: cannot fill a tmux buffer: {error}"))
     }
 }
 

@@ -102,7 +102,7 @@ fn keys_in_tmux_act_on_the_active_pane() {
     let (id, request) = peer.request();
     assert_eq!(request, "GetTurn { turn_id: \"mine:1\" }");
     peer.send(&Message::Response(Response { content: Some(b"the \0text"), ..Response::ok(id) }));
-    assert_eq!(client.line(), "clipboard: mine:1, 5 bytes");
+    assert_eq!(client.line(), "clipboard: mine:1, 5 bytes, to a tmux paste buffer");
     assert_eq!(tmux.run(&["show-buffer"]).unwrap(), "the \0text");
 
     client.stop();
