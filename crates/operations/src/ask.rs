@@ -3,14 +3,14 @@
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::limits;
-use crate::refusals::{busy, typing_error};
+use crate::refusals::{busy, piped, typing_error};
 use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use swb_engine::limits::ASK_READY;
-use swb_engine::{AskOutcome as Reply, Error, Session, TypedText, TypingError, TypingMode};
+use swb_engine::{AskOutcome as Reply, Error, RelayedText, Session, TypedText, TypingError, TypingMode};
 use swb_turns::{ProgramState, is_command};
 use swb_types::Role;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
@@ -64,9 +64,20 @@ impl Call<'_> {
         let mode = TypingMode { submit: true, force: ask.force };
         // A command of the agent itself may end without a turn.
         let command = is_command(profile.as_deref(), &ask.text);
+        let agent = self.caller.role() == Role::Agent;
+        let text = if agent {
+            let (origin, interpreter) = (None, session.interpreter().await);
+            TypedText::Relayed(RelayedText { origin, text: ask.text, profile, interpreter })
+        } else if ask.piped && !ask.force {
+            TypedText::Relayed(RelayedText::piped(ask.text, profile, session.interpreter().await))
+        } else {
+            TypedText::Text(ask.text)
+        };
         begun.store(true, Ordering::Relaxed);
-        match self.type_into(session, TypedText::Text(ask.text), mode).await? {
+        match self.type_into(session, text, mode).await? {
             Ok(_) => {}
+            Err(TypingError::Runs(why)) if agent => return Err(roles::forbidden(&why.to_string())),
+            Err(TypingError::Runs(why)) => return Err(piped(session, &why)),
             Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
             Err(error) => return Err(typing_error(error, session)),
         }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use swb_chat::Progress;
 use swb_engine::chat::{Exchange, Failure, SubmittedPrompt};
 use swb_engine::{
-    AgentChange, AgentWatch, Engine, Pty, Session, StoredTurn, TypedText, TypingError, TypingMode,
+    AgentChange, AgentWatch, Engine, Pty, RelayedText, Session, StoredTurn, TypedText, TypingError,
+    TypingMode,
 };
 use swb_turns::{Growth, Profile, ProgramState, Time, box_holds, strip_text};
 use swb_types::{Offset, PtyId};
@@ -109,6 +110,9 @@ impl<'a> PtyPrompt<'a> {
                 Err(TypingError::Asks { typed: false, .. }) if Instant::now() < deadline => {
                     sleep(limits::LOOK).await;
                 }
+                Err(TypingError::Runs(why)) => {
+                    return Err(Failure::NotAllowed(format!("{why}, so nothing was sent; type it yourself")));
+                }
                 Err(error) => return Err(Failure::Agent(format!("cannot type the prompt: {error}"))),
             }
         }
@@ -160,7 +164,12 @@ impl<'a> PtyPrompt<'a> {
         let agent = self.session.pty(PtyId::AGENT)?;
         let from = agent.pty.head();
         let growing = Growing::new(agent.pty, Growth::new(&self.profile), from);
-        let text = TypedText::Text(self.exchange.prompt().to_owned());
+        let text = self.exchange.prompt().to_owned();
+        let text = match self.exchange.options().piped {
+            // Interpreters were refused before.
+            true => TypedText::Relayed(RelayedText::piped(text, Some(Arc::clone(&self.profile)), None)),
+            false => TypedText::Text(text),
+        };
         let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());
         self.session.type_until(stop, &clear, text, TypingMode::PROMPT).await?;
         Ok(growing)

@@ -137,13 +137,13 @@ pressed, and 1 if the session ends first.")]
 pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
-    /// Text to send; `-` reads it from standard input
+    /// Text to send; `-` reads it from standard input, and programs that would run it, such as shells, do not get it
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,
     /// Give up after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Send even if the agent is busy, or its input holds other text
+    /// Send even if the agent is busy, its input holds other text, or it would run what is piped
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Print the bytes of the answer as the program wrote them

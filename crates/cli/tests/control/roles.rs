@@ -248,6 +248,16 @@ fn an_agent_sends_no_text_to_programs_that_run_it() {
         assert_eq!(client.error(&json!({"cmd": "ask", "session": name, "text": "x"})), "FORBIDDEN", "{name}");
     }
     client.ok(&json!({"cmd": "relay", "from": "a:1", "to": "a"}));
+    swb.ok(&["keys", "a", "Enter"]);
+    // Its program has no bracketed paste, so each line would be submitted by itself.
+    for text in ["!touch pwned", "\u{1}!touch pwned", "\u{feff}!touch pwned", "\u{9b}!x", "hi\n!touch pwned"]
+    {
+        let ask = json!({"cmd": "ask", "session": "a", "text": text});
+        wait_for("a to be ready", || Some(client.ask(&ask)).filter(|reply| reply["error"] != "AGENT_BUSY"))
+            .get("error")
+            .filter(|error| *error == "FORBIDDEN")
+            .unwrap_or_else(|| panic!("{text:?}"));
+    }
     // A question that no profile knows: one character would answer it.
     swb.script("asks", "printf 'Allow everything? [y/N] '; read answer; exec sleep 1000");
     assert_eq!(client.error(&json!({"cmd": "relay", "from": "a", "to": "asks"})), "AGENT_BUSY");

@@ -98,6 +98,12 @@ impl TypedText {
 }
 
 impl RelayedText {
+    /// Text that came through a pipe. Where it would be a command of the program, a line of origin is in front of it.
+    pub fn piped(text: String, profile: Option<Arc<Profile>>, interpreter: Option<String>) -> Self {
+        let origin = is_command(profile.as_deref(), &text).then(|| "[from standard input]".to_owned());
+        Self { origin, text, profile, interpreter }
+    }
+
     /// The text to type, which is no command of the program.
     fn prompt(self, paste: PasteSupport, submit: bool) -> Result<String, RunsText> {
         let bracketed = paste == PasteSupport::On;

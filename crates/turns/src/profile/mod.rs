@@ -184,8 +184,7 @@ impl Profile {
 
     /// Whether the program takes a submitted text for one of its commands rather than for a prompt.
     pub fn is_command(&self, text: &str) -> bool {
-        // Agents ignore blanks before a command, or may from their next release on.
-        let text = text.trim_start();
+        let text = visible_start(text);
         self.command_prefixes.iter().any(|prefix| text.starts_with(prefix.as_str()))
     }
 }
@@ -194,8 +193,15 @@ impl Profile {
 pub fn is_command(profile: Option<&Profile>, text: &str) -> bool {
     match profile {
         Some(profile) => profile.is_command(text),
-        None => file::COMMAND_PREFIXES.iter().any(|prefix| text.trim_start().starts_with(prefix)),
+        None => file::COMMAND_PREFIXES.iter().any(|prefix| visible_start(text).starts_with(prefix)),
     }
+}
+
+/// A text from the first character on that a program cannot ignore: agents skip blanks before a command, or may from
+/// their next release on, and what is typed for a user has no control characters. Some also skip characters of no width.
+fn visible_start(text: &str) -> &str {
+    let invisible = |c: char| matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    text.trim_start_matches(|c: char| c.is_whitespace() || c.is_control() || invisible(c))
 }
 
 /// The available profiles: those of the user, then the built-in ones.
@@ -401,6 +407,8 @@ mod tests {
             ("claude", "# remember"),
             ("codex", "!ls"),
             ("codex", "  \n !ls"),
+            ("codex", "\u{1}\u{7f}!ls"),
+            ("codex", "\u{feff} \u{200b}!ls"),
             ("gemini", "/quit"),
             ("gemini", "@README.md"),
             ("opencode", "!ls"),
