@@ -32,6 +32,9 @@ pub enum Disagreement {
     /// The agent has not written the answer completely.
     #[error("the answer in the session file is not complete")]
     Incomplete,
+    /// The user interrupted the answer in the middle of a tool: the screen says more about that.
+    #[error("the answer in the session file was interrupted")]
+    Interrupted,
     /// It is another text.
     #[error("the session file does not agree with the screen")]
     Differs,
@@ -41,37 +44,44 @@ pub enum Disagreement {
 /// submitted while the agent worked belong to the same turn.
 pub fn agreed(exchanges: &[Exchange], shown: Shown<'_>) -> Result<String, Disagreement> {
     let last = exchanges.last().ok_or(Disagreement::Nothing)?;
-    // What an interrupted answer lacks, nobody has.
-    if !last.complete && !shown.interrupted {
-        return Err(Disagreement::Incomplete);
+    match (last.complete, last.interrupted || shown.interrupted) {
+        (false, false) => return Err(Disagreement::Incomplete),
+        (false, true) if last.tools => return Err(Disagreement::Interrupted),
+        _ => {}
     }
+    let [usual, interrupted] = limits::SCREEN_WORDS;
     let screen = Words::of(shown.text.lines().filter(|line| *line != GAP));
+    let note = if shown.interrupted { interrupted } else { usual };
+    let spare = note.max(screen.count / 5);
     let mut answer = String::new();
-    let mut tools = false;
+    let (mut tools, mut prompts) = (false, Words::default());
+    let mut best: Option<(usize, String)> = None;
     for exchange in exchanges.iter().rev() {
         tools |= exchange.tools;
-        answer = match answer.is_empty() {
-            true => exchange.answer.clone(),
-            false => format!("{}\n\n{answer}", exchange.answer),
+        // What follows the first lines of a long prompt may have been taken for the answer.
+        exchange.prompt.lines().for_each(|line| prompts.add(line));
+        answer = match (exchange.answer.is_empty(), answer.is_empty()) {
+            (true, _) => answer,
+            (false, true) => exchange.answer.clone(),
+            (false, false) => format!("{}\n\n{answer}", exchange.answer),
         };
-        if agrees(&answer, tools, shown, &screen) {
-            return Ok(answer);
+        let missing = screen.missing_in(&[&prompts, &Words::of(answer.lines())]);
+        let better = best.as_ref().is_none_or(|(least, _)| missing < *least);
+        if better && agrees(&answer, tools || missing <= spare, shown, &screen) {
+            best = Some((missing, answer.clone()));
         }
     }
-    Err(Disagreement::Differs)
+    best.map(|(_, answer)| answer).ok_or(Disagreement::Differs)
 }
 
-fn agrees(answer: &str, tools: bool, shown: Shown<'_>, screen: &Words<'_>) -> bool {
+/// Whether an answer was on the screen. `whole`: the screen shows little else, or what the tools printed.
+fn agrees(answer: &str, whole: bool, shown: Shown<'_>, screen: &Words<'_>) -> bool {
     let written = Words::of_markdown(answer);
     let common = written.common(screen);
     if common == 0 {
         // Such as an emoji.
         return written.count == 0 && !answer.is_empty() && answer.trim() == shown.text.trim();
     }
-    // The screen also has what the tools printed, and that the answer was interrupted.
-    let [usual, interrupted] = limits::SCREEN_WORDS;
-    let spare = if shown.interrupted { interrupted } else { usual };
-    let whole = tools || screen.without_numbers(&written) <= spare.max(screen.count / 10);
     if !shown.truncated {
         return whole && written.count - common <= written.count / 10;
     }
@@ -82,16 +92,16 @@ fn agrees(answer: &str, tools: bool, shown: Shown<'_>, screen: &Words<'_>) -> bo
 
 /// The last lines of an answer, with enough words to recognise it.
 fn end_of(answer: &str) -> &str {
-    let mut words = 0;
-    let mut at = answer.len();
-    for line in answer.rsplit('\n') {
-        at = at.saturating_sub(line.len() + usize::from(at < answer.len()));
-        words += words_in(line).count();
+    let starts = answer.rmatch_indices('\n').map(|(at, _)| at + 1).chain(std::iter::once(0));
+    let (mut words, mut end) = (0, answer.len());
+    for start in starts {
+        words += answer.get(start..end).map_or(0, |line| words_in(line).count());
+        end = start;
         if words >= limits::END_WORDS {
             break;
         }
     }
-    answer.get(at..).unwrap_or(answer)
+    answer.get(end..).unwrap_or(answer)
 }
 
 /// How often each word occurs in a text.
@@ -140,10 +150,13 @@ impl<'a> Words<'a> {
         self.number.iter().map(both).sum()
     }
 
-    /// How many words are not in the other, numbers aside.
-    fn without_numbers(&self, other: &Self) -> usize {
-        let own = self.number.iter().filter(|(word, _)| !word.bytes().all(|byte| byte.is_ascii_digit()));
-        own.map(|(word, number)| number.saturating_sub(other.number.get(word).copied().unwrap_or(0))).sum()
+    /// How many words do not occur in the others, numbers aside. A word that occurs less often there is not missing: after a
+    /// resize a screen may have parts of an answer twice.
+    fn missing_in(&self, others: &[&Self]) -> usize {
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let missing =
+            |word: &str| !is_number(word) && !others.iter().any(|other| other.number.contains_key(word));
+        self.number.iter().filter(|(word, _)| missing(word)).map(|(_, number)| number).sum()
     }
 }
 
@@ -168,10 +181,11 @@ fn words_in(line: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::complete;
     use super::*;
 
     fn exchange(answer: &str) -> Exchange {
-        Exchange { answer: answer.to_owned(), tools: false, complete: true }
+        Exchange { answer: answer.to_owned(), ..complete("") }
     }
 
     fn shown(text: &str) -> Shown<'_> {
@@ -190,6 +204,24 @@ mod tests {
         // With the target of the link.
         let drawn = drawn.replace("manual", "manual (https://example.org/a/b)");
         assert_eq!(agreed(&[exchange(MARKDOWN)], shown(&drawn)).unwrap(), MARKDOWN);
+    }
+
+    #[test]
+    fn remains_of_a_redrawn_screen_are_not_another_text() {
+        let answer = "The answer to the question begins here.\n\n- one item in a list\n- another item\n\nThat is all there is to say.";
+        let screen = "The answer to the question be\n\n⠋ Thinking (esc to cancel)\n\nThe answer to the question begins here.\n\n\
+            - one item in a list\n- another item\n\nThat is all there is to say.";
+        assert_eq!(agreed(&[exchange(answer)], shown(screen)).unwrap(), answer);
+    }
+
+    #[test]
+    fn a_part_of_the_prompt_may_have_been_taken_for_the_answer() {
+        let pasted =
+            "Have a look at this report:\n\n```\nseven tests fail on the second machine\n```\n\nWhy?";
+        let asked = Exchange { prompt: pasted.to_owned(), ..exchange("Its **clock** is wrong.") };
+        let screen = "seven tests fail on the second machine\n\nWhy?\n\nIts clock is wrong.";
+        assert_eq!(agreed(&[asked], shown(screen)).unwrap(), "Its **clock** is wrong.");
+        assert_eq!(agreed(&[exchange("Its **clock** is wrong.")], shown(screen)), Err(Disagreement::Differs));
     }
 
     #[test]
@@ -223,7 +255,11 @@ mod tests {
         let half = Exchange { complete: false, ..exchange("Half of it") };
         assert_eq!(agreed(std::slice::from_ref(&half), shown("Half of it")), Err(Disagreement::Incomplete));
         let interrupted = Shown { interrupted: true, ..shown("Half of it\nInterrupted by user") };
-        assert_eq!(agreed(&[half], interrupted).unwrap(), "Half of it");
+        assert_eq!(agreed(std::slice::from_ref(&half), interrupted).unwrap(), "Half of it");
+        let noted = Exchange { interrupted: true, ..half.clone() };
+        assert_eq!(agreed(&[noted], shown("Half of it")).unwrap(), "Half of it");
+        let tool = Exchange { tools: true, ..half };
+        assert_eq!(agreed(&[tool], interrupted), Err(Disagreement::Interrupted));
     }
 
     #[test]

@@ -17,7 +17,11 @@ pub(super) fn read(line: &Value, exchanges: &mut Exchanges) {
     }
     let Some(message) = line.get("message") else { return };
     match text(line, "type") {
-        "user" if !is_true(line, "isMeta") && is_prompt(message) => exchanges.prompt(),
+        "user" if !is_true(line, "isMeta") => match of_user(message) {
+            Some(text) if text.starts_with("[Request interrupted by user") => exchanges.interrupt(),
+            Some(text) => exchanges.prompt(text),
+            None => {}
+        },
         "assistant" => {
             for block in list(message, "content") {
                 match text(block, "type") {
@@ -31,22 +35,20 @@ pub(super) fn read(line: &Value, exchanges: &mut Exchanges) {
     }
 }
 
-/// Results of tools and the note that the user interrupted the answer come as messages of the user, too.
-fn is_prompt(message: &Value) -> bool {
-    let own = |text: &str| !text.starts_with("[Request interrupted by user");
-    match message.get("content") {
-        Some(Value::String(text)) => own(text),
-        Some(Value::Array(blocks)) => {
-            blocks.iter().any(|block| text(block, "type") == "text" && own(text(block, "text")))
-                && !blocks.iter().any(|block| text(block, "type") == "tool_result")
+/// The text of a message of the user, unless it is the result of a tool. It may be a note that the user interrupted the answer.
+fn of_user(message: &Value) -> Option<&str> {
+    match message.get("content")? {
+        Value::String(text) => Some(text),
+        Value::Array(blocks) if !blocks.iter().any(|block| text(block, "type") == "tool_result") => {
+            blocks.iter().find(|block| text(block, "type") == "text").map(|block| text(block, "text"))
         }
-        _ => false,
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Exchange, TranscriptFormat};
+    use super::super::{Exchange, TranscriptFormat, complete};
 
     const RECORDED: &[u8] = include_bytes!("../../tests/transcripts/claude-2.1.jsonl");
 
@@ -54,18 +56,20 @@ mod tests {
     fn answers_are_read_as_they_were_sent() {
         let found = TranscriptFormat::Claude.exchanges(RECORDED, true);
         let [plain, tool, denied] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(plain.answer, super::super::codex::tests::ANSWER.replace("NAME", "claude"));
+        assert_eq!(plain.answer, super::super::codex::tests::sent_to("claude"));
         assert!(plain.complete && !plain.tools);
         assert!(tool.answer.starts_with("I will make it.\n\nThe claude answer"), "{tool:?}");
         assert!(tool.complete && tool.tools);
-        let left = Exchange { answer: "I will make it.".to_owned(), tools: true, complete: false };
-        assert_eq!(*denied, left);
+        assert_eq!((denied.answer.as_str(), denied.tools), ("I will make it.", true));
+        assert!(!denied.complete && denied.interrupted);
+        assert!(denied.prompt.contains("Please say something about QCLAUDEDENIEDQ\n"), "{denied:?}");
     }
 
     #[test]
     fn a_tail_begins_with_its_first_whole_exchange() {
         let whole = TranscriptFormat::Claude.exchanges(RECORDED, true);
-        let tail = TranscriptFormat::Claude.exchanges(&RECORDED[10..], false);
+        let first = RECORDED.windows(6).position(|word| word == b"\"user\"").unwrap();
+        let tail = TranscriptFormat::Claude.exchanges(&RECORDED[first..], false);
         assert_eq!(tail, whole[1..]);
         assert_eq!(TranscriptFormat::Claude.exchanges(b"no newline", false), []);
     }
@@ -83,7 +87,7 @@ mod tests {
             "\n",
             r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"hello"}]}}"#,
         );
-        let answer = Exchange { answer: "hello".to_owned(), tools: false, complete: true };
+        let answer = Exchange { answer: "hello".to_owned(), ..complete("hi\n") };
         assert_eq!(TranscriptFormat::Claude.exchanges(lines.as_bytes(), true), [answer]);
     }
 }

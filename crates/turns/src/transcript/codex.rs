@@ -12,11 +12,18 @@ pub(super) fn read(line: &Value, task: &mut bool, exchanges: &mut Exchanges) {
     match (text(line, "type"), text(payload, "type")) {
         ("event_msg", "task_started") => {
             *task = true;
-            exchanges.prompt();
+            exchanges.prompt("");
         }
-        ("event_msg", "task_complete" | "turn_aborted") => *task = false,
+        ("event_msg", "task_complete") => *task = false,
+        ("event_msg", "turn_aborted") => {
+            *task = false;
+            exchanges.interrupt();
+        }
         // Within a task it is typed while the agent works.
-        ("event_msg", "user_message") if !*task => exchanges.prompt(),
+        ("event_msg", "user_message") if !*task => exchanges.prompt(text(payload, "message")),
+        ("response_item", "message") if text(payload, "role") == "user" => {
+            list(payload, "content").iter().for_each(|part| exchanges.more_of_prompt(text(part, "text")));
+        }
         ("response_item", "message") if text(payload, "role") == "assistant" => {
             let parts = list(payload, "content").iter().filter(|part| text(part, "type") == "output_text");
             parts.for_each(|part| exchanges.text(text(part, "text")));
@@ -28,22 +35,30 @@ pub(super) fn read(line: &Value, task: &mut bool, exchanges: &mut Exchanges) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Exchange, TranscriptFormat};
+    use super::super::TranscriptFormat;
 
-    pub(crate) const ANSWER: &str = "The NAME answer ask begins with ZANAMEASKZ here.\n\n- one item in a list\n\
-        - another item with **bold** words\n\n```\na line of code, number ask\n```\n\nThe last word is ZBNAMEASKZ.";
+    /// What the server sent to an agent when its session file was recorded.
+    pub(crate) fn sent_to(agent: &str) -> String {
+        let mark = agent.to_uppercase();
+        format!(
+            "The {agent} answer ask begins with ZA{mark}ASKZ here.\n\n- one item in a list\n\
+             - another item with **bold** words\n\n```\na line of code, number ask\n```\n\n\
+             The last word is ZB{mark}ASKZ."
+        )
+    }
 
     #[test]
     fn answers_are_read_as_they_were_sent() {
         let recorded = include_bytes!("../../tests/transcripts/codex-0.166.jsonl");
         let found = TranscriptFormat::Codex.exchanges(recorded, true);
         let [plain, tool, denied] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(plain.answer, ANSWER.replace("NAME", "codex"));
+        assert_eq!(plain.answer, sent_to("codex"));
         assert!(plain.complete && !plain.tools);
         assert!(tool.answer.starts_with("I will make it.\n\nThe codex answer"), "{tool:?}");
         assert!(tool.complete && tool.tools);
-        let left = Exchange { answer: "I will make it.".to_owned(), tools: true, complete: false };
-        assert_eq!(*denied, left);
+        assert_eq!((denied.answer.as_str(), denied.tools), ("I will make it.", true));
+        assert!(!denied.complete && denied.interrupted);
+        assert!(denied.prompt.contains("Please say something about QCODEXDENIEDQ\n"), "{denied:?}");
     }
 
     #[test]

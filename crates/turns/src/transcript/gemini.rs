@@ -38,7 +38,10 @@ fn read_message(message: &Value, exchanges: &mut Exchanges) {
     let has = |part: &Value, field: &str| part.get(field).is_some();
     match text(message, "type") {
         // Results of tools come as messages of the user, too.
-        "user" if !parts.iter().any(|part| has(part, "functionResponse")) => exchanges.prompt(),
+        "user" if !parts.iter().any(|part| has(part, "functionResponse")) => {
+            exchanges.prompt(text(message, "content"));
+            parts.iter().for_each(|part| exchanges.more_of_prompt(text(part, "text")));
+        }
         "gemini" => {
             match message.get("content") {
                 Some(Value::String(answer)) => exchanges.text(answer),
@@ -49,25 +52,27 @@ fn read_message(message: &Value, exchanges: &mut Exchanges) {
                 exchanges.tool();
             }
         }
+        "info" if text(message, "content") == "Request cancelled." => exchanges.interrupt(),
         _ => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Exchange, TranscriptFormat};
+    use super::super::{Exchange, TranscriptFormat, complete};
 
     #[test]
     fn answers_are_read_as_they_were_sent() {
         let recorded = include_bytes!("../../tests/transcripts/gemini-0.61.jsonl");
         let found = TranscriptFormat::Gemini.exchanges(recorded, true);
         let [plain, tool, denied] = &found[found.len() - 3..] else { panic!("{found:?}") };
-        assert_eq!(plain.answer, super::super::codex::tests::ANSWER.replace("NAME", "gemini"));
+        assert_eq!(plain.answer, super::super::codex::tests::sent_to("gemini"));
         assert!(plain.complete && !plain.tools);
         assert!(tool.answer.starts_with("I will make it.\n\nThe gemini answer"), "{tool:?}");
         assert!(tool.complete && tool.tools);
-        let left = Exchange { answer: "I will make it.".to_owned(), tools: true, complete: false };
-        assert_eq!(*denied, left);
+        assert_eq!((denied.answer.as_str(), denied.tools), ("I will make it.", true));
+        assert!(!denied.complete && denied.interrupted);
+        assert!(denied.prompt.contains("Please say something about QGEMINIDENIEDQ\n"), "{denied:?}");
     }
 
     #[test]
@@ -83,7 +88,7 @@ mod tests {
             "\n",
             r#"{"id":"4","type":"gemini","content":"newer"}"#,
         );
-        let answer = Exchange { answer: "newer".to_owned(), tools: false, complete: true };
+        let answer = Exchange { answer: "newer".to_owned(), ..complete("hi\n") };
         assert_eq!(TranscriptFormat::Gemini.exchanges(lines.as_bytes(), true), [answer.clone()]);
         let object = r#"{"sessionId":"s","messages":[
             {"id":"1","type":"user","content":"hi"}, {"id":"2","type":"gemini","content":"newer"}]}"#;

@@ -109,12 +109,16 @@ impl TranscriptPlace {
 /// A prompt and the agent's answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
+    /// The prompt, as far as it is kept.
+    pub prompt: String,
     /// The answer as Markdown, without escape sequences.
     pub answer: String,
     /// Whether the agent used tools, whose output is not part of the answer.
     pub tools: bool,
-    /// Whether the last thing known of it is text of the agent, and all of that text is here.
+    /// Whether the last thing known of it is text of the agent.
     pub complete: bool,
+    /// Whether the user interrupted it: nothing more will be known of it.
+    pub interrupted: bool,
 }
 
 /// The newest exchanges of a conversation, in the order in which they are read.
@@ -126,15 +130,29 @@ struct Exchanges {
 }
 
 impl Exchanges {
-    /// The user submits a prompt.
-    fn prompt(&mut self) {
-        if self.open.as_ref().is_some_and(|open| *open == Exchange::default()) {
-            return;
+    /// The user submits a prompt, or a further part of one.
+    fn prompt(&mut self, text: &str) {
+        let begun = |open: &Exchange| !open.answer.is_empty() || open.tools || open.interrupted;
+        if self.open.as_ref().is_none_or(begun) {
+            self.done.extend(self.open.replace(Exchange::default()));
         }
-        self.done.extend(self.open.replace(Exchange::default()));
         if self.done.len() > limits::EXCHANGES {
             self.done.pop_front();
         }
+        self.more_of_prompt(text);
+    }
+
+    /// The prompt has this text, too.
+    fn more_of_prompt(&mut self, text: &str) {
+        let Some(open) = &mut self.open else { return };
+        let left = limits::TYPED_BYTES.saturating_sub(open.prompt.len());
+        let mut characters = text.chars();
+        let mut used = 0;
+        open.prompt.extend(characters.by_ref().take_while(|c| {
+            used += c.len_utf8();
+            used < left
+        }));
+        open.prompt.push('\n');
     }
 
     /// The agent writes a text.
@@ -161,6 +179,13 @@ impl Exchanges {
     fn tool(&mut self) {
         if let Some(open) = &mut self.open {
             (open.tools, open.complete) = (true, false);
+        }
+    }
+
+    /// The user interrupts the answer.
+    fn interrupt(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.interrupted = true;
         }
     }
 
@@ -197,6 +222,12 @@ fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 
 fn is_true(value: &Value, field: &str) -> bool {
     value.get(field).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// An empty answer to a prompt, in tests.
+#[cfg(test)]
+fn complete(prompt: &str) -> Exchange {
+    Exchange { prompt: prompt.to_owned(), complete: true, ..Exchange::default() }
 }
 
 #[cfg(test)]
@@ -240,14 +271,14 @@ mod tests {
     #[test]
     fn texts_of_one_answer_are_joined_and_a_tool_after_them_leaves_it_incomplete() {
         let mut exchanges = Exchanges::default();
-        exchanges.prompt();
-        exchanges.prompt();
+        exchanges.prompt("do");
+        exchanges.prompt("this");
         exchanges.text("one\n");
         exchanges.tool();
         let open = exchanges.open.clone().unwrap();
         assert_eq!((open.answer.as_str(), open.complete), ("one", false));
         exchanges.text("\ntwo");
-        let answer = Exchange { answer: "one\n\ntwo".to_owned(), tools: true, complete: true };
+        let answer = Exchange { answer: "one\n\ntwo".to_owned(), tools: true, ..complete("do\nthis\n") };
         assert_eq!(exchanges.finish(), [answer]);
     }
 
@@ -255,14 +286,15 @@ mod tests {
     fn answers_and_their_number_are_limited() {
         let mut exchanges = Exchanges::default();
         for n in 0..100 {
-            exchanges.prompt();
+            exchanges.prompt("next");
             exchanges.text(&n.to_string());
         }
         let answers: Vec<_> = exchanges.finish().into_iter().map(|exchange| exchange.answer).collect();
         assert_eq!(answers.last().unwrap(), "99");
         assert_eq!(answers.len(), limits::EXCHANGES + 1);
         let mut exchanges = Exchanges::default();
-        exchanges.prompt();
+        exchanges.prompt(&"ä".repeat(limits::TYPED_BYTES));
+        assert!(exchanges.open.as_ref().unwrap().prompt.len() <= limits::TYPED_BYTES);
         exchanges.text("beginning");
         exchanges.text(&"x".repeat(limits::TEXT_BYTES));
         exchanges.text("end");
