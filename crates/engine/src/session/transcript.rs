@@ -9,6 +9,7 @@ use crate::limits;
 use crate::spec::SessionSpec;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use std::cmp::Reverse;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -236,7 +237,7 @@ impl<'a> Walk<'a> {
         if let Ok(directory) = open_directory(CWD, &place.directory, OFlags::empty()) {
             walk.enter(directory, place.depth);
         }
-        walk.found.sort_by(|a, b| b.state.cmp(&a.state));
+        walk.found.sort_by_key(|file| Reverse(file.state));
         walk.found.truncate(limits::TRANSCRIPTS);
         walk.found
     }
