@@ -274,6 +274,8 @@ fn a_screen_agent_answers() {
     let long = client.chat("lines 5");
     assert_eq!(long.text(), "line 1\nline 2\nline 3\nline 4\nline 5", "{long:?}");
     assert!(long.all("chat_message").len() > 3, "it was told in parts: {long:?}");
+    // The parts of an answer come from the screen, so all of it does.
+    assert_eq!(client.say("note a **bold** word"), "a bold word");
     assert_eq!(client.say("say bye"), "bye");
     assert_ne!(client.chat("end").status(), "completed");
     assert_eq!(client.say("say again"), "again");

@@ -89,7 +89,7 @@ mod tests {
             r#"{"id":"4","type":"gemini","content":"newer"}"#,
         );
         let answer = Exchange { answer: "newer".to_owned(), ..complete("hi\n") };
-        assert_eq!(TranscriptFormat::Gemini.exchanges(lines.as_bytes(), true), [answer.clone()]);
+        assert_eq!(TranscriptFormat::Gemini.exchanges(lines.as_bytes(), true), std::slice::from_ref(&answer));
         let object = r#"{"sessionId":"s","messages":[
             {"id":"1","type":"user","content":"hi"}, {"id":"2","type":"gemini","content":"newer"}]}"#;
         assert_eq!(TranscriptFormat::Gemini.exchanges(object.as_bytes(), true), [answer]);
