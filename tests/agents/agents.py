@@ -27,6 +27,8 @@ class Agent:
     dialogs = ()
     # What stands before a prompt that makes it use a tool.
     tool_prefix = ""
+    # Whether swb reads the session files that it writes.
+    transcript = False
 
     def configure(self, home, project, url):
         """Writes the agent's settings and gives its environment."""
@@ -45,6 +47,7 @@ class Agent:
 
 class Claude(Agent):
     name = command = "claude"
+    transcript = True
     package = "@anthropic-ai/claude-code"
     dialogs = ((r"trust the files|trust this folder|project you created", ["Enter"]),
                (r"use this API key", ["Up", "Enter"]),
@@ -73,6 +76,7 @@ class Claude(Agent):
 
 class Codex(Agent):
     name = command = "codex"
+    transcript = True
     package = "@openai/codex"
     dialogs = ((r"trust the contents|allow Codex to work|Do you trust", ["Enter"]),
                (r"Update available", ["Down", "Enter"]))
@@ -99,6 +103,7 @@ class Codex(Agent):
 
 class Gemini(Agent):
     name = command = "gemini"
+    transcript = True
     package = "@google/gemini-cli"
     arguments = ("-m", "gemini-2.5-pro")
     dialogs = ((r"trust this folder|trust the files", ["Enter"]),)

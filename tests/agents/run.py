@@ -93,13 +93,23 @@ class Checks:
         turn = self.bench.json("turn", name)
         check(not turn["interrupted"] and not turn["truncated"], "it is called interrupted or truncated")
         check(turn["submit_offset"] <= turn["start_offset"] <= turn["end_offset"], "its offsets are out of order")
+        self._source(s, exchange, turn)
         text = self.bench.run("turn", turn["turn_id"], "--text")
         check(text.strip() == turn["text"].strip(), "swb turn --text and --json differ")
         check(exchange.complaint(text) is None, "swb turn: %s" % exchange.complaint(text))
         code, raw, err = self.bench.result(self.bench.start("turn", turn["turn_id"], "--raw"))
         check(code == 0 and len(raw) == turn["byte_length"],
               "swb turn --raw: %d bytes of %d %s" % (len(raw), turn["byte_length"], err))
-        return "%s by %s, %d bytes" % (turn["turn_id"], turn["signal"], len(raw))
+        return "%s by %s, %d bytes, text from the %s" % (turn["turn_id"], turn["signal"], len(raw), turn["source"])
+
+    def _source(self, s, exchange, turn):
+        """The text of an agent whose session files are read is exactly what the server sent."""
+        if not s.agent.transcript:
+            check(turn["source"] == "screen", "its source is %s" % turn["source"])
+            return
+        why = self.bench.json("explain", s.name).get("source_reason")
+        check(turn["source"] == "transcript", "its source is the %s: %s" % (turn["source"], why))
+        check(turn["text"] == exchange.answer, "its text is not what was sent:\n%s" % _quote(turn["text"]))
 
     def attach(self, s):
         """Somebody comes with another size while the agent answers, and again when it is done."""
@@ -157,11 +167,13 @@ class Checks:
         with self._chat(s) as chat:
             parts, status, _ = chat.say(exchange.question, TURN_SECONDS)
         check(status == "completed", "it ended with %s" % status)
-        text = self.bench.run("turn", s.name).strip()
-        told = "".join(parts)
-        missing = [line for line in text.split("\n") if line not in told.split("\n")]
+        turn, told = self.bench.json("turn", s.name), "".join(parts)
+        self._source(s, exchange, turn)
+        # The parts come from the screen, which has no marks of Markdown.
+        lines = [] if s.agent.transcript else turn["text"].strip().split("\n")
+        missing = [line for line in lines if line not in told.split("\n")]
         check(not missing, "this is missing in what was told: %s" % missing)
-        same = "the turn" if told.strip() == text else "the turn, with older lines in between"
+        same = "the turn" if not lines or told.strip() == turn["text"].strip() else "the turn, with older lines in between"
         return "%d parts are %s%s" % (len(parts), same, self._completed(s, exchange, told))
 
     def approve(self, s):
@@ -270,6 +282,9 @@ class Checks:
         ids = [turn["turn_id"] for turn in self.bench.json("turns", s.name)]
         wanted = ["%s:%d" % (s.name, n) for n in range(s.turns, 0, -1)]
         check(ids == wanted, "swb turns lists %s, should be %s" % (ids, wanted))
+        latest = self.bench.json("turn", s.name)
+        if latest["turn_id"] == wanted[0]:
+            self._source(s, exchange, latest)
         extra = exchange.extra(text)
         return ", with other words in it: " + " ".join(extra[:12]) if extra else ""
 

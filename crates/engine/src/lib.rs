@@ -47,7 +47,7 @@ pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
 pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat, StreamBegin};
 pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
-    StoredTurn, TurnDetails, TurnId, TurnInfo, TurnLimits,
+    StoredTurn, TextSource, TurnDetails, TurnId, TurnInfo, TurnLimits,
 };
 pub use screen::{Picture, ScreenView};
 pub use session::{

@@ -64,6 +64,21 @@ pub const TYPED: usize = 256 * 1024;
 pub const TYPED_PIECE: usize = 64 * 1024;
 /// Findings about a program that its session's task has not handled yet.
 pub const FINDINGS: usize = 64;
+/// Time in which the text of a turn is looked up in the agent's session files. The turn waits for it; agents write the
+/// answer before or soon after the screen shows it.
+pub(crate) const TRANSCRIPT_LOOKUP: Duration = Duration::from_secs(1);
+/// Interval at which an answer that is not complete in its file is looked up again.
+pub(crate) const TRANSCRIPT_AGAIN: Duration = Duration::from_millis(40);
+/// Time in which a session uses the screen after its agent's files did not respond: a mount that hangs does so for a while.
+pub(crate) const TRANSCRIPT_AVOIDED: Duration = Duration::from_secs(60);
+/// Bytes that are read of a session file: the last turn, with the output of many tools.
+pub(crate) const TRANSCRIPT_TAIL: u64 = 4 << 20;
+/// Directory entries that are read to find session files: more than a year of them.
+pub(crate) const TRANSCRIPT_ENTRIES: usize = 4096;
+/// Session files that are read: those of the sessions that were active during one turn.
+pub(crate) const TRANSCRIPTS: usize = 8;
+/// Seconds by which the clock of a file system may be behind ours.
+pub(crate) const TRANSCRIPT_CLOCK: i64 = 2;
 /// Output after which a new checkpoint is stored: a part of what the ring keeps after it.
 pub const SCREEN_STALE: u64 = 384 * 1024;
 /// Turns kept per session, unless configured otherwise (CR-2).

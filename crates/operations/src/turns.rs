@@ -7,8 +7,8 @@ use crate::reply::{OperationResult, done};
 use swb_engine::{ProcessPhase, Session, TurnInfo};
 use swb_turns::{ProgramState, Status, strip_text};
 use swb_wire::control::{
-    AgentItem, AgentState, Base64, Capture, CaptureReply, EvidenceItem, Explain, ExplainReply, Turn,
-    TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
+    AgentItem, AgentState, Base64, Capture, CaptureReply, EvidenceItem, Explain, ExplainReply, TextSource,
+    Turn, TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
 };
 
 impl Call<'_> {
@@ -59,14 +59,15 @@ impl Call<'_> {
             at: evidence.at.millis(),
             offset: evidence.offset,
         });
-        let last = self.relay().turns(&name, Some(1)).ok().and_then(|turns| turns.first().map(turn_item));
+        let last = self.relay().latest(&name).ok();
         let reply = ExplainReply {
             ok: true,
             agent: self.agent(&session),
             detail: status.evidence.as_ref().map(|evidence| evidence.detail.clone()),
             evidence: evidence.collect(),
             session: name,
-            last_turn: last,
+            last_turn: last.as_ref().map(|turn| turn_item(&turn.info)),
+            source_reason: last.and_then(|turn| turn.details.source_reason),
         };
         done(&reply)
     }
@@ -114,6 +115,14 @@ fn turn_item(info: &TurnInfo) -> TurnItem {
         byte_length: info.byte_length,
         interrupted: info.interrupted,
         truncated: info.truncated || info.incomplete,
+        source: text_source(info.source),
+    }
+}
+
+fn text_source(source: swb_engine::TextSource) -> TextSource {
+    match source {
+        swb_engine::TextSource::Screen => TextSource::Screen,
+        swb_engine::TextSource::Transcript => TextSource::Transcript,
     }
 }
 
@@ -154,6 +163,7 @@ pub(crate) fn turn_object(found: &swb_engine::StoredTurn, wanted: &Turn, most: u
         from: from as u64,
         content_length: content.len() as u64,
         cut: from + piece.len() < content.len() || text_end < text.len(),
+        source: text_source(info.source),
         text: text[text_from..text_end].to_owned(),
         text_from: text_from as u64,
         text_length: text.len() as u64,
@@ -183,6 +193,7 @@ mod tests {
             interrupted: false,
             truncated: false,
             incomplete: false,
+            source: swb_engine::TextSource::Screen,
         };
         let details = TurnDetails { text: text.map(str::to_owned), ..TurnDetails::default() };
         swb_engine::StoredTurn { info, content: Arc::new(content.to_vec()), details }
@@ -195,6 +206,15 @@ mod tests {
         found.info.incomplete = true;
         assert!(turn_object(&found, &Turn::default(), 100).truncated);
         assert!(turn_item(&found.info).truncated);
+    }
+
+    #[test]
+    fn a_turn_states_where_its_text_comes_from() {
+        let mut found = turn(b"answer", Some("**answer**"));
+        assert_eq!(turn_object(&found, &Turn::default(), 100).source.as_str(), "screen");
+        found.info.source = swb_engine::TextSource::Transcript;
+        assert_eq!(turn_object(&found, &Turn::default(), 100).source.as_str(), "transcript");
+        assert_eq!(turn_item(&found.info).source, TextSource::Transcript);
     }
 
     #[test]

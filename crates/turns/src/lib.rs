@@ -30,6 +30,7 @@ mod strip;
 mod tail;
 mod text;
 mod time;
+pub mod transcript;
 mod turn;
 mod verdict;
 mod written;

@@ -108,3 +108,13 @@ pub(crate) const ROWS_BELOW: usize = 16;
 pub(crate) const INPUT_ROWS: usize = 24;
 /// Rows above a dialog's choices that are its question.
 pub(crate) const QUESTION_ROWS: usize = 6;
+/// Exchanges of a session file that may belong to one turn, besides the last: prompts submitted while the agent works.
+pub(crate) const EXCHANGES: usize = 3;
+/// Messages back from the last one of a session file in which a message is replaced: only an answer with tools is.
+pub(crate) const MESSAGES_BACK: usize = 16;
+/// Words that a screen may show besides the answer: a note of the agent; and the note that the answer was interrupted.
+pub(crate) const SCREEN_WORDS: [usize; 2] = [3, 12];
+/// Words that a screen with missing lines must have in common with a session file: fewer are found in any text.
+pub(crate) const COMMON_WORDS: usize = 8;
+/// Words at the end of an answer that must be on a screen with missing lines: several lines of prose.
+pub(crate) const END_WORDS: usize = 40;

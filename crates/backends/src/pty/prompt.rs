@@ -299,7 +299,8 @@ fn time(since: Duration) -> Time {
     Time(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// The text of a turn.
+/// The text of a turn as the screen showed it: parts of that were sent already.
 fn text_of(turn: &StoredTurn) -> String {
-    turn.details.text.clone().unwrap_or_else(|| strip_text(&turn.content))
+    let shown = turn.details.shown.clone();
+    shown.or_else(|| turn.details.text.clone()).unwrap_or_else(|| strip_text(&turn.content))
 }

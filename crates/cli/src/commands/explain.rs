@@ -6,7 +6,7 @@ use crate::error::Outcome;
 use crate::table;
 use std::fmt::Write;
 use swb_vt::printable;
-use swb_wire::control::{Explain, ExplainReply, Operation};
+use swb_wire::control::{Explain, ExplainReply, Operation, TextSource};
 
 /// Shows the state of the agent of a session.
 pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
@@ -34,7 +34,13 @@ fn text(reply: &ExplainReply, now: u64) -> String {
         let _ = writeln!(text, "because of {signal}, {} ago at byte {offset}: {detail}", ago(evidence.at));
     }
     if let Some(turn) = &reply.last_turn {
-        let _ = writeln!(text, "latest turn: {}, {} ago", printable(&turn.turn_id), ago(turn.timestamp));
+        let from = match turn.source {
+            TextSource::Transcript => "the agent's session file".to_owned(),
+            source => format!("the {}", source.as_str()),
+        };
+        let because = reply.source_reason.as_deref().map(|why| format!(", because {}", printable(why)));
+        let (id, because) = (printable(&turn.turn_id), because.unwrap_or_default());
+        let _ = writeln!(text, "latest turn: {id}, {} ago, text from {from}{because}", ago(turn.timestamp));
     }
     text
 }
@@ -47,7 +53,7 @@ mod tests {
 
     #[test]
     fn people_get_sentences() {
-        let reply = ExplainReply {
+        let mut reply = ExplainReply {
             ok: true,
             session: "api".into(),
             agent: AgentItem {
@@ -64,11 +70,18 @@ mod tests {
                 offset: Offset(17),
             }],
             last_turn: Some(TurnItem { turn_id: "api:2".into(), timestamp: 60_000, ..TurnItem::default() }),
+            source_reason: Some("the session file does not agree with the screen".into()),
         };
         insta::assert_snapshot!(text(&reply, 180), @r"
         ready for 2m, profile claude
         because of title, 2m ago at byte 17: ✳ Claude\u{1b}
-        latest turn: api:2, 2m ago
+        latest turn: api:2, 2m ago, text from the screen, because the session file does not agree with the screen
         ");
+        reply.source_reason = None;
+        assert!(text(&reply, 180).ends_with("ago, text from the screen\n"));
+        if let Some(turn) = &mut reply.last_turn {
+            turn.source = TextSource::Transcript;
+        }
+        assert!(text(&reply, 180).ends_with("ago, text from the agent's session file\n"));
     }
 }

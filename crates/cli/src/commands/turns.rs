@@ -45,6 +45,7 @@ mod tests {
             byte_length: 1234 * n,
             interrupted,
             truncated,
+            ..TurnItem::default()
         };
         let turns = [turn(2, true, true), turn(1, false, false)];
         insta::assert_snapshot!(text(&turns, 180), @r"

@@ -322,6 +322,8 @@ fn a_screen_agent_answers() {
     let long = client.chat("lines 5");
     assert_eq!(long.text(), "line 1\nline 2\nline 3\nline 4\nline 5", "{long:?}");
     assert!(long.all("chat_message").len() > 3, "it was told in parts: {long:?}");
+    // The parts of an answer come from the screen, so all of it does.
+    assert_eq!(client.answer_to("note a **bold** word"), "a bold word");
     assert_eq!(client.answer_to("say bye"), "bye");
     assert_ne!(client.chat("end").status(), "completed");
     assert_eq!(client.answer_to("say again"), "again");

@@ -17,6 +17,7 @@ mod repaint;
 mod restore;
 mod run;
 mod screen;
+mod transcript;
 mod trust;
 mod turns;
 mod viewer;

@@ -2,6 +2,9 @@
 
 What it is told decides what it does:
   say TEXT    answers TEXT
+  note TEXT   answers TEXT, which is Markdown, and writes it down as Claude Code does
+  foreign TEXT  answers TEXT, and writes down another answer
+  linked TEXT answers TEXT, which is written down in a file to which the session file links
   lines N     answers N lines, one every 0.4 s
   ask CMD     asks whether CMD may be run, and says what it was told
   twice CMD   the same, and then whether it may be run again
@@ -15,7 +18,9 @@ What it is told decides what it does:
   /theme      lets the user choose a theme, or leave that with Escape
 """
 
+import json
 import os
+import re
 import select
 import sys
 import termios
@@ -79,6 +84,18 @@ class Agent:
     def answer(self, text):
         self.lines += ["", "● " + text]
 
+    def note(self, name, prompt, answer):
+        """Writes an exchange to a session file, and answers it on the screen, without the marks of Markdown."""
+        root = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.environ["HOME"], ".claude")
+        project = os.path.join(root, "projects", re.sub("[^A-Za-z0-9]", "-", os.getcwd()))
+        os.makedirs(project, exist_ok=True)
+        lines = [{"type": "user", "message": {"role": "user", "content": prompt}}]
+        blocks = [{"type": "text", "text": answer}]
+        lines += [{"type": "assistant", "message": {"role": "assistant", "content": blocks}}]
+        with open(os.path.join(project, name), "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+        return project
+
     def work(self, seconds):
         """Works for a while; false when it is interrupted."""
         end = time.monotonic() + seconds
@@ -136,6 +153,12 @@ class Agent:
                 if not self.work(0.4):
                     self.lines += ["  ⎿  Interrupted"]
                     return
+        elif word in ("note", "foreign", "linked"):
+            written = "the secrets of another file" if word == "foreign" else rest
+            project = self.note("linked.txt" if word == "linked" else "session.jsonl", text, written)
+            if word == "linked":
+                os.symlink("linked.txt", os.path.join(project, "session.jsonl"))
+            self.answer(rest.replace("**", "").replace("`", ""))
         elif word in ("ask", "twice"):
             said = self.ask(rest)
             if word == "twice":

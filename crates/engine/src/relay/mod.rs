@@ -16,7 +16,7 @@ mod turn_ring;
 mod turn_store;
 
 pub use error::RelayError;
-pub use turn::{BadTurnId, NewTurn, StoredTurn, TurnDetails, TurnId, TurnInfo};
+pub use turn::{BadTurnId, NewTurn, StoredTurn, TextSource, TurnDetails, TurnId, TurnInfo};
 
 use crate::event::{EventKind, Events};
 use crate::keeper::Keeper;

@@ -72,6 +72,17 @@ impl FromStr for TurnId {
     }
 }
 
+/// Where the text of a turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextSource {
+    /// The screen, or the output.
+    #[default]
+    Screen,
+    /// The session file that the agent writes.
+    Transcript,
+}
+
 /// A completed turn to store.
 #[derive(Debug, Clone, Default)]
 pub struct NewTurn<'a> {
@@ -104,15 +115,25 @@ pub struct TurnInfo {
     pub truncated: bool,
     /// Whether lines of its text are missing.
     pub incomplete: bool,
+    /// Where its text comes from.
+    pub source: TextSource,
 }
 
 /// What the detector found out about a turn; empty for turns that wrappers report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnDetails {
-    /// The answer as plain text.
+    /// The answer as plain text, or as the Markdown that the agent has written down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Where `text` comes from; a turn that an older daemon stored has it from the screen.
+    pub source: TextSource,
+    /// Why it comes from the screen, if the agent writes session files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_reason: Option<String>,
+    /// What the screen showed, if `text` is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
     /// Offset in the output at which the input was submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submit: Option<Offset>,

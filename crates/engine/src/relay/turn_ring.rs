@@ -34,6 +34,7 @@ impl TurnNote {
             interrupted: self.interrupted,
             truncated: self.truncated,
             incomplete: self.incomplete,
+            source: self.details.source,
         }
     }
 }

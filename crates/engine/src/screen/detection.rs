@@ -12,11 +12,27 @@ use swb_vt::Screen;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+/// A finding about a program, for its session's task.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    /// What was found.
+    pub(crate) event: DetectorEvent,
+    /// With a completed turn.
+    pub(crate) unstored: Option<UnstoredTurn>,
+}
+
+/// A completed turn that is not stored yet. No checkpoint is stored as long as it lives, so that the next daemon detects
+/// the turn again if this one dies.
+#[derive(Debug)]
+pub(crate) struct UnstoredTurn(#[expect(dead_code, reason = "counts as long as it lives")] Arc<()>);
+
 /// Runs the detector of a program and sends its findings to the session's task.
 pub(super) struct Detection {
     detector: Detector,
     profile: Arc<Profile>,
-    findings: mpsc::Sender<DetectorEvent>,
+    findings: mpsc::Sender<Finding>,
+    /// Shared with every turn that is not stored yet.
+    unstored: Arc<()>,
     /// It has findings that the next daemon could not make again by itself.
     pub(super) unsaved: bool,
     /// Findings of a former daemon have not been sent yet.
@@ -24,11 +40,12 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<DetectorEvent>) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<Finding>) -> Self {
         Self {
             detector: Detector::new(Arc::clone(&profile), size),
             profile,
             findings,
+            unstored: Arc::default(),
             unsaved: false,
             resumed: false,
         }
@@ -115,6 +132,11 @@ impl Detection {
         self.detector.tick(screen, now());
     }
 
+    /// Whether a turn was completed that is not stored yet.
+    pub(super) fn has_unstored_turn(&self) -> bool {
+        Arc::strong_count(&self.unstored) > 1
+    }
+
     /// When [`Detection::tick`] will be due.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let left = self.detector.deadline()?.since(now());
@@ -130,12 +152,15 @@ impl Detection {
     /// Sends the findings to the session's task.
     pub(super) async fn tell(&mut self) {
         if std::mem::take(&mut self.resumed) {
-            let _told = self.findings.send(DetectorEvent::Status(self.detector.status().clone())).await;
+            let event = DetectorEvent::Status(self.detector.status().clone());
+            let _told = self.findings.send(Finding { event, unstored: None }).await;
         }
         for event in self.detector.take_events() {
             self.unsaved = true;
+            let ended = matches!(event, DetectorEvent::TurnEnded(_));
+            let unstored = ended.then(|| UnstoredTurn(Arc::clone(&self.unstored)));
             // The task is gone when the session has ended.
-            let _told = self.findings.send(event).await;
+            let _told = self.findings.send(Finding { event, unstored }).await;
         }
     }
 }

@@ -11,6 +11,7 @@ mod detection;
 mod observer;
 
 pub(crate) use checkpoint::Checkpoint;
+pub(crate) use detection::{Finding, UnstoredTurn};
 
 use crate::error::Error;
 use crate::limits;
@@ -21,7 +22,7 @@ use observer::Observer;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swb_turns::{DetectorEvent, Dialog, Hook, InputBox, Profile, SoFar};
+use swb_turns::{Dialog, Hook, InputBox, Profile, SoFar};
 use swb_types::Offset;
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
@@ -93,7 +94,7 @@ pub(crate) struct ObserverStart {
     /// The screen that an earlier daemon saved.
     pub(crate) checkpoint: Option<Checkpoint>,
     /// The detection profile, and the receiver of findings.
-    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<DetectorEvent>)>,
+    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Finding>)>,
 }
 
 /// The thread that keeps the screens.

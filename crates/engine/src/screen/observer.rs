@@ -106,8 +106,12 @@ impl Observer {
 
     fn due(&self) -> Option<Instant> {
         let verdict = self.detection.as_ref().and_then(Detection::deadline);
-        let store = self.is_unsaved().then(|| self.store_at());
-        let rest = self.screen.is_some().then(|| self.touched + limits::SCREEN_QUIET);
+        let store = self.is_unsaved().then(|| match self.has_unstored_turn() {
+            true => Instant::now() + limits::SCREEN_TICK,
+            false => self.store_at(),
+        });
+        let rest = self.screen.is_some() && !self.has_unstored_turn();
+        let rest = rest.then(|| self.touched + limits::SCREEN_QUIET);
         [self.again, verdict, store, rest].into_iter().flatten().min()
     }
 
@@ -121,7 +125,7 @@ impl Observer {
             self.detect(|detection, screen| detection.tick(screen));
             self.tell().await;
         }
-        if self.touched.elapsed() >= limits::SCREEN_QUIET {
+        if self.touched.elapsed() >= limits::SCREEN_QUIET && !self.has_unstored_turn() {
             return self.rest().await;
         }
         self.store_if_due();
@@ -418,6 +422,12 @@ impl Observer {
         self.resized || self.detection.as_ref().is_some_and(|detection| detection.unsaved)
     }
 
+    /// Whether a turn was completed that the session's task has not stored yet, because it looks up its text. A checkpoint
+    /// from after the turn would lose it if the daemon died meanwhile.
+    fn has_unstored_turn(&self) -> bool {
+        self.detection.as_ref().is_some_and(Detection::has_unstored_turn)
+    }
+
     /// The checkpoint, if it is up to date.
     fn stored_picture(&self, scrollback: usize) -> Option<Vec<u8>> {
         let rests = self.screen.is_none() && self.behind() == 0 && !self.cursor.has_mark();
@@ -442,7 +452,7 @@ impl Observer {
     fn store_if_due(&mut self) {
         let offset = self.checkpoint.as_ref().map_or(Offset::START, Checkpoint::offset);
         let stale = self.cursor.offset() - offset >= limits::SCREEN_STALE;
-        if (stale || self.is_unsaved()) && self.store_at() <= Instant::now() {
+        if (stale || self.is_unsaved()) && self.store_at() <= Instant::now() && !self.has_unstored_turn() {
             self.store();
         }
     }

@@ -36,6 +36,7 @@ impl SessionEnding {
 
 impl SessionTask {
     pub(super) fn begin_ending(&mut self, grace: Duration, done: Option<oneshot::Sender<()>>) {
+        self.publish_turn_now();
         self.context.registry.remove(&self.session);
         self.context.relay.forget(&self.session);
         // The name is free, and so must be its endpoints; connected clients stay to the end.

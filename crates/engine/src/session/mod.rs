@@ -15,6 +15,7 @@ mod processes;
 mod pty_state;
 mod record;
 mod task;
+mod transcript;
 mod typing;
 mod uid;
 

@@ -54,7 +54,12 @@ impl SessionTask {
                     self.end_terminal(id, ExitStatus::NOT_STARTED);
                 }
             }
-            KeeperEvent::Exited { status } => self.process_ended(id, status),
+            KeeperEvent::Exited { status } => {
+                if id == PtyId::AGENT {
+                    self.publish_turn_now();
+                }
+                self.process_ended(id, status);
+            }
             KeeperEvent::KeeperLost => {
                 terminal.dismissed = true;
                 // The kernel sends SIGHUP to children whose terminal closes.

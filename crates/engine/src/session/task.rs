@@ -6,6 +6,7 @@
 use super::ending::{SessionEnding, end_stragglers};
 use super::pty_state::{PtyState, StartWaiter};
 use super::record::{PtyRecord, RecordBody};
+use super::transcript::{LookUp, LookedUp, NoText};
 use super::{ProcessPhase, PtyView, ReplySender, Session, SessionCommand, SessionShared, SessionView};
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
@@ -13,16 +14,18 @@ use crate::event::{EventKind, Events};
 use crate::keeper::{KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
 use crate::pty::Pty;
 use crate::registry::Registry;
-use crate::relay::{NewTurn, Relay, TurnDetails};
-use crate::screen::{Checkpoint, ObserverStart, Screens};
+use crate::relay::{NewTurn, Relay, TextSource, TurnDetails};
+use crate::screen::{Checkpoint, Finding, ObserverStart, Screens, UnstoredTurn};
 use crate::session::SessionUid;
 use crate::spec::{SessionSpec, Start};
 use crate::{limits, process};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use swb_keeper::SlotId;
-use swb_turns::{CompletedTurn, DetectorEvent as Finding, Profile, Profiles, Status};
+use swb_turns::transcript::TranscriptPlace;
+use swb_turns::{CompletedTurn, DetectorEvent, Profile, Profiles, Status};
 use swb_types::{Offset, PtyId, SessionName};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -63,11 +66,36 @@ pub(crate) struct SessionTask {
     /// Turns that ended before this offset of the agent's output are stored already, or were dropped (CB-57); nothing if
     /// the turns of a former daemon are yet to be looked up.
     pub(super) turns_to: Option<Offset>,
+    /// A completed turn whose text is being looked up.
+    unpublished: Option<UnpublishedTurn>,
+    /// Where its agent's session files are, once that was found out.
+    transcripts: Option<Arc<TranscriptPlace>>,
+    /// The files did not respond, and are left alone until then.
+    transcripts_avoided: Option<Instant>,
     pub(super) terminals: BTreeMap<PtyId, PtyState>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<SessionEnding>,
     /// Its command could not be started, so its creator got an error and the session counts as never created.
     pub(super) stillborn: bool,
+}
+
+/// A completed turn whose text is being looked up in a file of its agent.
+///
+/// Findings that follow the turn wait in their queue until it is stored, so that a turn is stored and its event emitted
+/// before the status and the prompt after it, and once only. The queue holds more than a program shows in that time; if it
+/// were full, only the observer of this session would wait, for no longer than the look-up.
+struct UnpublishedTurn {
+    turn: CompletedTurn,
+    look_up: Pin<Box<dyn Future<Output = LookedUp> + Send>>,
+    _unstored: Option<UnstoredTurn>,
+}
+
+/// Waits for the text of a turn, if there is such a turn.
+async fn looked_up(unpublished: &mut Option<UnpublishedTurn>) -> LookedUp {
+    match unpublished {
+        Some(unpublished) => unpublished.look_up.as_mut().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl SessionTask {
@@ -123,6 +151,9 @@ impl SessionTask {
             findings_sender,
             status: Status::default(),
             turns_to: Some(Offset::START),
+            unpublished: None,
+            transcripts: None,
+            transcripts_avoided: None,
             terminals: BTreeMap::new(),
             next_pty: 1,
             ending: None,
@@ -164,7 +195,8 @@ impl SessionTask {
             tokio::select! {
                 Some((slot, event)) = self.keeper_events.recv() => self.handle_keeper_event(slot, event),
                 Some(command) = self.commands.recv() => self.handle_command(command),
-                Some(finding) = self.findings.recv() => self.note(finding),
+                Some(finding) = self.findings.recv(), if self.unpublished.is_none() => self.note(finding),
+                found = looked_up(&mut self.unpublished) => self.publish_turn(found),
                 () = sleep => self.meet_deadlines(Instant::now()),
                 () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),
             }
@@ -289,20 +321,20 @@ impl SessionTask {
 
     /// Handles a finding of the detector about the agent.
     fn note(&mut self, finding: Finding) {
-        let event = match finding {
-            Finding::Status(status) => {
+        let event = match finding.event {
+            DetectorEvent::Status(status) => {
                 self.status = status.clone();
                 EventKind::Status(status)
             }
-            Finding::TurnStarted { submit, .. } => EventKind::TurnStarted(submit),
-            Finding::Dialog { offset } => EventKind::Asked(offset),
-            Finding::TurnEnded(turn) => return self.complete(*turn),
+            DetectorEvent::TurnStarted { submit, .. } => EventKind::TurnStarted(submit),
+            DetectorEvent::Dialog { offset } => EventKind::Asked(offset),
+            DetectorEvent::TurnEnded(turn) => return self.complete(*turn, finding.unstored),
         };
         self.context.events.emit(&self.session, event);
     }
 
-    /// Stores a turn of the agent. After a crash of the daemon it may be detected a second time.
-    fn complete(&mut self, turn: CompletedTurn) {
+    /// Handles a completed turn of the agent. After a crash of the daemon it may be detected a second time.
+    fn complete(&mut self, turn: CompletedTurn, unstored: Option<UnstoredTurn>) {
         let relay = &self.context.relay;
         let known = self.turns_to.get_or_insert_with(|| {
             relay
@@ -315,8 +347,51 @@ impl SessionTask {
             return;
         }
         *known = turn.end;
+        let format = self.profile().and_then(|profile| profile.transcript());
+        let avoided = self.transcripts_avoided.is_some_and(|until| Instant::now() < until);
+        match format {
+            None => self.store_turn(turn, Ok(None)),
+            Some(_) if avoided => self.store_turn(turn, Err(NoText::NotResponding)),
+            Some(_) if self.agent_is_over() => self.store_turn(turn, Err(NoText::Ended)),
+            Some(format) => {
+                let look_up = LookUp::new(self.spec(), format, self.transcripts.clone(), &turn).run();
+                let look_up = Box::pin(look_up);
+                self.unpublished = Some(UnpublishedTurn { turn, look_up, _unstored: unstored });
+            }
+        }
+    }
+
+    /// Stores the turn whose text was looked up.
+    fn publish_turn(&mut self, found: LookedUp) {
+        let Some(unpublished) = self.unpublished.take() else { return };
+        self.transcripts = found.place;
+        if found.text == Err(NoText::NotResponding) {
+            self.transcripts_avoided = Some(Instant::now() + limits::TRANSCRIPT_AVOIDED);
+        }
+        self.store_turn(unpublished.turn, found.text.map(Some));
+    }
+
+    /// Stores the turn whose text is being looked up with what the screen showed, because the session may end now.
+    pub(super) fn publish_turn_now(&mut self) {
+        if let Some(unpublished) = self.unpublished.take() {
+            self.store_turn(unpublished.turn, Err(NoText::Ended));
+        }
+    }
+
+    /// Stores a turn, with the text that its agent has written down if there is one.
+    fn store_turn(&mut self, turn: CompletedTurn, written: Result<Option<String>, NoText>) {
+        let reason = written.as_ref().err().map(ToString::to_string);
+        let (text, shown, source) = match written {
+            Ok(Some(written)) => (written, Some(turn.text), TextSource::Transcript),
+            Ok(None) | Err(_) => (turn.text, None, TextSource::Screen),
+        };
+        // What the session file has is not missing.
+        let incomplete = turn.truncated && source == TextSource::Screen;
         let details = TurnDetails {
-            text: Some(turn.text),
+            text: Some(text),
+            source,
+            source_reason: reason,
+            shown,
             submit: Some(turn.submit),
             start: Some(turn.start),
             end: Some(turn.end),
@@ -330,7 +405,7 @@ impl SessionTask {
             content: turn.raw.into(),
             byte_length: turn.byte_length,
             interrupted: turn.interrupted,
-            incomplete: turn.truncated,
+            incomplete,
             timestamp: turn.ended_at.millis(),
             details,
         };

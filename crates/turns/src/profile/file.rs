@@ -4,6 +4,7 @@ use super::dialogs::{DialogFile, check_keys};
 use super::{Patterns, Profile, ProgramKind, Prompt, Says, View, patterns};
 use crate::limits;
 use crate::pattern::compile;
+use crate::transcript::TranscriptFormat;
 use regex::Regex;
 use serde::Deserialize;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(super) struct File {
     escape_presses: u8,
     clear_keys: Option<String>,
     command_prefixes: Option<Vec<String>>,
+    transcript: Option<TranscriptFormat>,
     #[serde(default)]
     title: SaysFile,
     #[serde(default)]
@@ -134,6 +136,7 @@ impl File {
             escape_presses: self.escape_presses,
             clear_keys,
             command_prefixes,
+            transcript: self.transcript,
             prompt,
             view,
             dialogs: self.dialog.check()?,

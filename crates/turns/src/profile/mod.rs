@@ -10,6 +10,7 @@ pub(crate) use dialogs::Dialogs;
 
 use crate::limits;
 use crate::pattern::compile;
+use crate::transcript::TranscriptFormat;
 use regex::Regex;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -138,6 +139,7 @@ pub struct Profile {
     clear_keys: String,
     /// What the program's own commands begin with.
     command_prefixes: Vec<String>,
+    transcript: Option<TranscriptFormat>,
     pub(crate) title: Says,
     pub(crate) notify: Says,
     pub(crate) prompt: Prompt,
@@ -167,6 +169,11 @@ impl Profile {
     /// Whether it repaints the screen or writes lines.
     pub fn kind(&self) -> ProgramKind {
         self.kind
+    }
+
+    /// The format of its session files, if it writes any that can be read.
+    pub fn transcript(&self) -> Option<TranscriptFormat> {
+        self.transcript
     }
 
     /// Names of the keys that interrupt it, to be pressed one after the other.
@@ -439,6 +446,8 @@ mod tests {
         assert!(bad("kind = \"other\"").contains("line 1"));
         let error = bad("name = \"x\"\nkind = \"line\"\nclear_keys = \"C-u Nonsense\"\n");
         assert!(error.contains("clear_keys: unknown key `Nonsense`"), "{error}");
+        let error = bad("name = \"x\"\nkind = \"line\"\ntranscript = \"word\"\n");
+        assert!(error.contains("line 3") && error.contains("claude"), "{error}");
         let error = bad("name = \"x\"\nkind = \"line\"\ncommand_prefixes = [\"/\", \" \"]\n");
         assert!(error.contains("command_prefixes: must not contain"), "{error}");
     }

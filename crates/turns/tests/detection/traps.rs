@@ -270,6 +270,15 @@ fn codex_streams_without_a_mark_and_pauses() {
 }
 
 #[test]
+fn codex_takes_a_prompt_while_it_starts_and_asks_nothing() {
+    let mut session = Session::new("codex");
+    session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
+    session.out(picture(&["Codex", "", "", "› question", "", "  Waiting for startup  · esc cancel"]));
+    session.wait(2_000);
+    assert_eq!(session.state(), ProgramState::Working);
+}
+
+#[test]
 fn a_tip_below_an_answer_is_not_part_of_it() {
     let mut session = Session::new("codex");
     session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");

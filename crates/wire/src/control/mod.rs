@@ -50,6 +50,6 @@ pub use screen::{
 pub use stream::{ClientControl, StreamEvent};
 pub use turns::{
     AgentItem, AgentState, Ask, AskReply, AskResult, Capture, CaptureReply, EventBody, EventItem, Events,
-    EventsReply, EvidenceItem, Explain, ExplainReply, Hook, HookState, Paste, Relay, RelayReply, Turn,
-    TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
+    EventsReply, EvidenceItem, Explain, ExplainReply, Hook, HookState, Paste, Relay, RelayReply, TextSource,
+    Turn, TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
 };

@@ -227,6 +227,35 @@ pub struct TurnItem {
     pub interrupted: bool,
     /// Whether bytes were cut off, or lines of its text are missing.
     pub truncated: bool,
+    /// Where its text comes from.
+    #[serde(default)]
+    pub source: TextSource,
+}
+
+/// Where the text of a turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum TextSource {
+    /// The screen, or the output.
+    #[default]
+    Screen,
+    /// The session file that the agent writes.
+    Transcript,
+    /// A source that this build does not know; only received.
+    #[serde(other)]
+    Unknown,
+}
+
+impl TextSource {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Screen => "screen",
+            Self::Transcript => "transcript",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// Reply to `turn`: all fields, and as much of content and text as fits.
@@ -285,7 +314,10 @@ pub struct TurnObject {
     pub from: u64,
     /// Total number of bytes.
     pub content_length: u64,
-    /// The answer as plain text, from `text_from` on.
+    /// Where its text comes from.
+    #[serde(default)]
+    pub source: TextSource,
+    /// The answer as plain text, or as the Markdown that the agent has written down, from `text_from` on.
     pub text: String,
     /// Offset of the first byte of `text`.
     pub text_from: u64,
@@ -370,6 +402,9 @@ pub struct ExplainReply {
     /// The latest turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<TurnItem>,
+    /// Why its text comes from the screen, if the agent writes session files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_reason: Option<String>,
 }
 
 /// A piece of evidence.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use swb_types::Offset;
 use swb_wire::control::{
     self, AgentItem, AgentState, AskReply, AskResult, Base64, EventBody, EventItem, ExplainReply, Operation,
-    TurnObject, TurnReply, WaitUntil, parse_event_item, parse_operation, parse_reply,
+    TextSource, TurnItem, TurnObject, TurnReply, WaitUntil, parse_event_item, parse_operation, parse_reply,
 };
 
 #[test]
@@ -84,6 +84,10 @@ fn unknown_states_and_events_are_accepted() {
     let text = json!({"ok": true, "session": "a", "state": "dreaming", "since": 1, "evidence": []});
     let explained: ExplainReply = parse_reply(text.to_string().as_bytes()).unwrap();
     assert_eq!(explained.agent, AgentItem { state: AgentState::Unknown, since: 1, ..AgentItem::default() });
+    let turn: TurnItem = serde_json::from_value(json!({"turn_id": "a:1", "timestamp": 1, "byte_length": 2,
+        "interrupted": false, "truncated": false, "source": "telepathy"}))
+    .unwrap();
+    assert_eq!(turn.source, TextSource::Unknown);
     let event = |text: Value| parse_event_item(text.to_string().as_bytes());
     let odd = event(json!({"cursor": "1-2", "at": 3, "session": "a", "event": "danced", "how": 1})).unwrap();
     assert_eq!(odd.what, EventBody::Unknown);
