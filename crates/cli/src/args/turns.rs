@@ -255,6 +255,12 @@ mod tests {
     #[test]
     fn wait_and_ask_take_conditions_of_agents() {
         assert!(parses("swb wait a --until ready") && !parses("swb wait a --until never"));
+        assert!(parses("swb wait a --until ready --stable 100"));
+        let none = SwbCli::try_parse_from(["swb", "wait", "a"]).unwrap_err().to_string();
+        assert!(
+            ["--text", "--stable", "--exit", "--until"].iter().all(|option| none.contains(option)),
+            "{none}"
+        );
         assert!(parses("swb ask a - --timeout 1.5") && parses("swb ask a -x"));
     }
 }
