@@ -185,8 +185,12 @@ FENCE = re.compile(r"^\s*```\w*\s*$")
 TABLE_RULE = re.compile(r"^\s*\|?(?:\s*:?-+:?\s*\|)+\s*(?::?-+:?)?\s*$")
 
 
+NUMBER = re.compile(r"^(\d+)\.$")
+
+
 def _words(text):
-    return [word for word in (MARKS.sub("", word) for word in text.split()) if word]
+    """The words without marks; the point after the number of an item is one too."""
+    return [word for word in (NUMBER.sub(r"\1", MARKS.sub("", word)) for word in text.split()) if word]
 
 
 def _outside_code(markdown):
@@ -269,17 +273,18 @@ class Comparison:
         self.besides += shown
 
     def _with_gaps(self, sent, lines):
-        """Every part between two gaps is a part of the answer, and they are in its order."""
-        words, at = _words("\n".join(sent)), 0
+        """Every part between two gaps is a part of the answer, and they are in its order. A part may end within a
+        word that was still being drawn."""
+        letters, at = "".join(_words("\n".join(sent))), 0
         for part in "\n".join(lines).split(GAP):
-            part = _words(part)
-            found = next((n for n in range(at, len(words) - len(part) + 1) if words[n:n + len(part)] == part), None)
-            if found is None:
+            part = "".join(_words(part))
+            found = letters.find(part, at)
+            if found < 0:
                 self.complaints.append("between gaps the text is not the answer")
                 return
             self.missing += found - at
             at = found + len(part)
-        self.missing += len(words) - at
+        self.missing += len(letters) - at
 
     def diff(self, most=24):
         """The lines that differ, those of the answer with a minus."""

@@ -8,7 +8,6 @@ See README.md.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -23,8 +22,8 @@ from run import ROOT, TURN_SECONDS, Checks, Session, installed, say
 from stub_llm import Stub
 
 LARGE, SMALL = "120x40", "80x24"
-# An agent is ready about a second after the last byte of the answer; on a machine that does other work, later.
-LATE_SECONDS = 6
+# An agent is ready about a second after the last byte of the answer; one that is still drawing a long one, later.
+LATE_SECONDS = 30
 # How long an extra turn, or a state that is taken back, is waited for.
 AFTER_SECONDS = 2
 
@@ -56,7 +55,6 @@ class Outcome:
         self.prompt, self.size = prompt, size
         self.early = self.missed = self.extra = 0
         self.states, self.text, self.diff, self.remarks = [], [], [], []
-        self.shown = ""
 
     def good(self):
         return not (self.early or self.missed or self.extra or self.states or self.text)
@@ -70,8 +68,8 @@ class Outcome:
 class Mixed:
     """Asks one agent its prompts."""
 
-    def __init__(self, bench, agent, version, stub, log):
-        self.bench, self.agent, self.version, self.log = bench, agent, version, log
+    def __init__(self, bench, agent, version, stub, log, kept):
+        self.bench, self.agent, self.version, self.log, self.kept = bench, agent, version, log, kept
         self.checks = Checks(bench, "http://127.0.0.1:%d" % stub.port, {})
 
     def session(self, name, size, chosen, rule_of):
@@ -82,12 +80,15 @@ class Mixed:
         self.bench.run("run", "-d", "-n", name, "-w", project, "--size", size, "--", self.agent.command,
                        *self.agent.arguments, env=env)
         watch = Watch(self.bench, name)
+        recording = self.kept and self.bench.start("record", "-f", name, os.path.join(self.kept, name + ".cast"))
         try:
             self.checks.ready(s)
             return [self._one(s, prompt, size, watch, rule_of[prompt.kind]) for prompt in chosen]
         finally:
             watch.close()
             self.bench.try_run("kill", name)
+            if recording:
+                self.bench.result(recording, 20)
 
     def _one(self, s, prompt, size, watch, rules):
         outcome = Outcome(prompt, size)
@@ -162,14 +163,17 @@ class Mixed:
 
     def _judge_text(self, outcome, pieces, turn_id):
         turn = self.bench.json("turn", turn_id)
-        outcome.shown = turn["text"]
+        if self.kept:
+            path = os.path.join(self.kept, "%s-%s-%s.json" % (self.agent.name, outcome.size, outcome.prompt.kind))
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(turn, file, ensure_ascii=False, indent=1)
         compared = answers.Comparison(outcome.prompt, pieces, turn["text"])
         outcome.text = compared.complaints
         outcome.diff = compared.diff() if compared.complaints else []
         if turn["truncated"] != bool(compared.missing):
             outcome.text.append("it is%s called truncated" % ("" if turn["truncated"] else " not"))
         if compared.missing:
-            outcome.remarks.append("%d words in gaps" % compared.missing)
+            outcome.remarks.append("%d characters in gaps" % compared.missing)
         if compared.besides:
             outcome.remarks.append("besides: " + " ".join(compared.besides))
 
@@ -183,7 +187,7 @@ def drive(bench, agent, version, args):
         rule_of[prompt.kind] = {len(rules) + n: rule["text"] for n, rule in enumerate(of_prompt)}
         rules += of_prompt
     stub = Stub({"rules": rules, "default": {"text": "ok"}}, on_event=log.append).start()
-    mixed, outcomes = Mixed(bench, agent, version, stub, log), []
+    mixed, outcomes = Mixed(bench, agent, version, stub, log, args.keep), []
     try:
         for size in (LARGE, SMALL):
             of_size = [p for p in chosen if (args.size or (SMALL if p.small else LARGE)) == size]
@@ -216,9 +220,12 @@ def arguments():
                         help="where they are installed, and looked for [%(default)s]")
     parser.add_argument("--swb", default=os.path.join(ROOT, "target", "release", "swb"), metavar="FILE",
                         help="the program to test [target/release/swb]")
-    parser.add_argument("--keep", metavar="DIR", help="write the texts of the turns, and recordings, into this directory")
+    parser.add_argument("--keep", metavar="DIR", help="write the turns (JSON) and recordings (asciicast) into this directory")
     args = parser.parse_args()
     args.agents = [spec for spec in args.agents.split(",") if spec]
+    if args.keep:
+        args.keep = os.path.abspath(args.keep)
+        os.makedirs(args.keep, exist_ok=True)
     args.kinds = [kind for kind in args.kinds.split(",") if kind]
     return args
 
@@ -237,17 +244,8 @@ def main():
         finally:
             bench.close(False)
         results.append((agent.name, version, outcomes, wanted))
-        keep(args.keep, agent.name, outcomes)
     table(results)
     return 0 if all(len(o) == n and all(x.good() for x in o) for _, _, o, n in results) else 1
-
-
-def keep(directory, agent, outcomes):
-    for outcome in outcomes if directory else []:
-        os.makedirs(directory, exist_ok=True)
-        path = os.path.join(directory, "%s-%s-%s.txt" % (agent, outcome.size, outcome.prompt.kind))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(outcome.shown)
 
 
 if __name__ == "__main__":
