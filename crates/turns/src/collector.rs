@@ -107,7 +107,7 @@ impl Collector {
         // Where most rows stay, the others were changed in place, unless several have moved.
         let texts = |rows: &[String]| rows.iter().filter(|row| !row.trim().is_empty()).count();
         let stay = texts(&rows[..pinned]);
-        let in_place = (stay > 0 && room > 1) || 2 * stay >= texts(rows).max(texts(old));
+        let in_place = (stay > 0 && room > limits::MARGIN_ROWS) || 2 * stay >= texts(rows).max(texts(old));
         match (fits, in_place) {
             (true, true) if fit < limits::WITNESS_ROWS => Some(Movement::Forward(0)),
             (true, _) => Some(moved),
@@ -342,6 +342,19 @@ mod tests {
         collector.see(&(30..39).map(item).collect::<Vec<_>>(), 80);
         let shown = (0..8).map(item).chain(["- it".to_owned(), GAP.to_owned()]);
         assert_eq!(collector.lines(), shown.chain((30..39).map(item)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_margin_above_the_input_box_is_no_room() {
+        let all = numbered(90);
+        let page = |from: usize| [&rows(&["question"]), &all[from..from + 8], &rows(&["", ""])].concat();
+        let mut collector = Collector::default();
+        for from in [0, 30, 60, 62] {
+            collector.see(&page(from), 80);
+        }
+        let gap = rows(&[GAP]);
+        let shown = [&rows(&["question"]), &all[..8], &gap, &all[30..38], &gap, &all[60..70]].concat();
+        assert_eq!(collector.lines(), shown);
     }
 
     #[test]

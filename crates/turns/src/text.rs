@@ -89,12 +89,16 @@ fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usi
     Answer { text: bounded(&tidy(kept)), echoed: echo.is_some(), headless }
 }
 
-/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one. Marks
-/// that are no ASCII, such as those before what a command printed, are the agent's own.
+/// Marks that agents draw for the items of lists.
+const ITEMS: &str = "•◦▪‣";
+
+/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one. Other
+/// marks that are no ASCII, such as those before what a command printed, are the agent's own.
 fn continues(view: &View, line: &str) -> bool {
     let text = line.trim_start_matches(' ');
     let indented = line.len() - text.len() >= view.indent && view.indent > 0 && !view.bullets.is_empty();
-    indented && text.starts_with(|c: char| c.is_alphanumeric() || c.is_ascii_punctuation())
+    let starts = |c: char| c.is_alphanumeric() || c.is_ascii_punctuation() || ITEMS.contains(c);
+    indented && text.starts_with(starts)
 }
 
 fn cut_from(view: &View, lines: &[String], inputs: &[&str]) -> Option<usize> {
