@@ -70,7 +70,7 @@ impl Context {
     }
 
     /// Sends a request that may be repeated without harm.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
+    pub(crate) fn query<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         let deadline = Instant::now() + limits::REQUEST_RETRY;
         loop {
             match self.connect().and_then(|mut control| control.request(request)) {
@@ -81,7 +81,7 @@ impl Context {
     }
 
     /// Sends a request with side effects; never repeated, since it may have been executed in part.
-    pub(crate) fn tell<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
+    pub(crate) fn execute<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
         let reply = self.connect().and_then(|mut control| control.request(request));
         reply.map_err(|failure| self.explained(failure))
     }
@@ -100,7 +100,7 @@ impl Context {
 
     /// All sessions, including ended ones that are still listed.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
-        let reply: LsReply = self.ask(&Operation::Ls(Ls { details: true, all: true }))?;
+        let reply: LsReply = self.query(&Operation::Ls(Ls { details: true, all: true }))?;
         Ok(reply.sessions)
     }
 

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
     let result = panic::catch_unwind(AssertUnwindSafe(|| run(args)));
     ExitCode::from(result.unwrap_or_else(|_| {
-        panics::speak();
+        panics::print_messages();
         PANICKED
     }))
 }

@@ -8,7 +8,7 @@ use crate::terminal::raw;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
 
-static SAID: Mutex<String> = Mutex::new(String::new());
+static MESSAGES: Mutex<String> = Mutex::new(String::new());
 
 /// Makes panics of this thread restore the terminal first and print their message later.
 pub(crate) fn keep_for_later() {
@@ -20,17 +20,17 @@ pub(crate) fn keep_for_later() {
             return usual(info);
         }
         raw::restore();
-        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-        said.push_str(&format!(
+        let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.push_str(&format!(
             "swb: internal error: {info}\nhint: please report this; sessions are not affected\n"
         ));
     }));
 }
 
 /// Prints the kept message.
-pub(crate) fn speak() {
-    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-    say_text(&said);
+pub(crate) fn print_messages() {
+    let messages = std::mem::take(&mut *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner));
+    say_text(&messages);
 }
 
 /// Panics when the user types the value of the variable, so that tests can see what a panic leaves behind.

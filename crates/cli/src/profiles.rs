@@ -20,11 +20,8 @@ pub(crate) fn load(program: &str) -> Result<Profiles, Failure> {
 pub(crate) fn named(profiles: &Profiles, name: &str) -> Result<Arc<Profile>, Failure> {
     let found = profiles.named(name).or_else(|| for_program(profiles, name));
     found.ok_or_else(|| {
-        let mut names: Vec<&str> = profiles.iter().map(Profile::name).collect();
-        names.sort_unstable();
-        names.dedup();
         Failure::usage(format!("there is no detection profile '{name}'"))
-            .hint(format!("available: {}", names.join(", ")))
+            .hint(format!("available: {}", profiles.names().join(", ")))
     })
 }
 

@@ -72,7 +72,7 @@ fn input_stream() -> Option<u64> {
 
 /// Creates a session without attaching.
 pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Failure> {
-    context.tell(&Operation::Create(request))
+    context.execute(&Operation::Create(request))
 }
 
 /// Creates a session and attaches until it ends or the user detaches; returns its exit code.

@@ -1,6 +1,6 @@
 //! The queue of messages to send on one connection, and the loop that sends them.
 //!
-//! The dialect's [`Queue`] decides the order and the limits. Other tasks queue messages without waiting; one task
+//! The dialect's [`MessageQueue`] decides the order and the limits. Other tasks queue messages without waiting; one task
 //! sends them. A peer that lets too much pile up is given up, so that no task waits for it.
 
 use std::io::{self, IoSlice};
@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The queued messages of one dialect for one peer, as bytes.
-pub(crate) trait Queue {
-    /// After a peer has read nothing for this time, [`Queue::has_stalled`] decides whether to give it up.
+pub(crate) trait MessageQueue {
+    /// After a peer has read nothing for this time, [`MessageQueue::has_stalled`] decides whether to give it up.
     const STALL: Duration;
 
     /// The bytes to send next, in two pieces; empty if nothing is queued.
@@ -28,7 +28,7 @@ pub(crate) trait Queue {
     fn disconnect(&mut self);
 }
 
-/// A [`Queue`] that several tasks fill and one sends.
+/// A [`MessageQueue`] that several tasks fill and one sends.
 #[derive(Debug, Default)]
 pub(crate) struct OutboundQueue<Q> {
     queue: Mutex<Q>,
@@ -39,7 +39,7 @@ pub(crate) struct OutboundQueue<Q> {
     given_up: CancellationToken,
 }
 
-impl<Q: Queue> OutboundQueue<Q> {
+impl<Q: MessageQueue> OutboundQueue<Q> {
     /// The queue itself; to add messages, use [`OutboundQueue::fill`].
     pub(crate) fn lock(&self) -> MutexGuard<'_, Q> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)

@@ -439,7 +439,7 @@ impl Keeper {
             shared.slots.iter().filter_map(|(slot, owner)| Some((*slot, owner.clone()?))).collect()
         };
         for (slot, owner) in owners {
-            tell(&owner, slot, KeeperEvent::KeeperLost);
+            notify(&owner, slot, KeeperEvent::KeeperLost);
         }
     }
 
@@ -509,13 +509,13 @@ impl Keeper {
             _ => return,
         };
         match owner {
-            Some(owner) => tell(&owner, packet.slot, event),
+            Some(owner) => notify(&owner, packet.slot, event),
             None => tracing::debug!(slot = %packet.slot, "event for a slot without a session"),
         }
     }
 }
 
-fn tell(owner: &SlotOwner, slot: SlotId, event: KeeperEvent) {
+fn notify(owner: &SlotOwner, slot: SlotId, event: KeeperEvent) {
     // The queue has room for all events a session can have; it is closed when the session is gone.
     if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, event)) {
         tracing::error!(%slot, "the session's queue of keeper events is full");

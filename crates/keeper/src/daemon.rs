@@ -10,7 +10,7 @@ use crate::pty::{self, Child};
 use crate::server::Keeper;
 use crate::slot::{self, Slot};
 use crate::source::Source;
-use crate::watchdog::{self, Findings, ThreadState, Verdict};
+use crate::watchdog::{self, Findings, ThreadState, WatchdogVerdict};
 use rustix::event::epoll::{self, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -166,9 +166,9 @@ impl Keeper {
             thread: daemon.thread_state(),
         };
         match self.watchdog.check(found, now) {
-            Verdict::Fine => {}
-            Verdict::Ask => self.bell.ring(),
-            Verdict::Hangs => {
+            WatchdogVerdict::Fine => {}
+            WatchdogVerdict::Ask => self.bell.ring(),
+            WatchdogVerdict::Hangs => {
                 daemon.signal(Signal::KILL);
                 self.vitals.count_hang();
                 // Not only when its connection closes: a process that waits for a device may take any time to end.

@@ -153,7 +153,7 @@ fn own_child(pid: u64) -> Option<Child> {
 }
 
 fn resume_slot(words: &mut Words<'_>) -> io::Result<Slot> {
-    let ring = words.fd()?.map(ring::Writer::reopen).transpose()?;
+    let ring = words.fd()?.map(ring::RingWriter::reopen).transpose()?;
     let master = words.fd()?;
     let pidfd = words.fd()?;
     let mut slot = Slot { ring, master, ..Slot::default() };

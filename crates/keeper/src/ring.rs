@@ -63,14 +63,14 @@ const _: () = assert!(
 
 /// The writing half; the keeper has the only one.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct RingWriter {
     map: Mapping<Header>,
     fd: OwnedFd,
     capacity: NonZeroU64,
     head: Offset,
 }
 
-impl Writer {
+impl RingWriter {
     /// Makes a ring whose newest `keep` bytes stay readable.
     pub(crate) fn create(keep: u64) -> io::Result<Self> {
         let keep = Some(keep).filter(|keep| KEEP_RANGE.contains(keep)).ok_or(io::ErrorKind::InvalidInput)?;
@@ -99,7 +99,7 @@ impl Writer {
     /// Lets `read` fill the next free bytes and publishes what it returned.
     ///
     /// Readers in this machine's other processes see the bytes at once; sleeping ones are woken by
-    /// [`Writer::wake`], which the caller calls once after several of these.
+    /// [`RingWriter::wake`], which the caller calls once after several of these.
     pub(crate) fn fill(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>,
@@ -259,7 +259,7 @@ impl Reader {
 
 /// Opens a reader on a writer's ring, as another process would.
 #[cfg(test)]
-pub(crate) fn reader_of(writer: &Writer) -> Reader {
+pub(crate) fn reader_of(writer: &RingWriter) -> Reader {
     Reader::open(writer.read_only().unwrap()).unwrap()
 }
 
@@ -270,7 +270,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    fn put(writer: &mut Writer, bytes: &[u8]) {
+    fn put(writer: &mut RingWriter, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
             let take = |space: &mut [u8]| {
@@ -292,7 +292,7 @@ mod tests {
         // Whatever is written in whatever portions, the newest `keep` bytes read back exactly.
         #[test]
         fn the_newest_bytes_read_back(portions in prop::collection::vec(1..9000usize, 1..12)) {
-            let mut writer = Writer::create(8192).unwrap();
+            let mut writer = RingWriter::create(8192).unwrap();
             let reader = reader_of(&writer);
             let mut all = Vec::new();
             for (i, len) in portions.into_iter().enumerate() {
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_fell_off_is_refused_and_never_invented() {
-        let mut writer = Writer::create(4096).unwrap();
+        let mut writer = RingWriter::create(4096).unwrap();
         let reader = reader_of(&writer);
         put(&mut writer, &vec![1; 100_000]);
         assert_eq!(get(&reader, 0, 10), None);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_reservation_is_seen_before_its_bytes_are() {
-        let mut writer = Writer::create(4096).unwrap();
+        let mut writer = RingWriter::create(4096).unwrap();
         let reader = reader_of(&writer);
         put(&mut writer, &[7; 30_000]);
         let oldest = reader.oldest(Offset(30_000));
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_reader_sleeps_until_something_is_written() {
-        let mut writer = Writer::create(4096).unwrap();
+        let mut writer = RingWriter::create(4096).unwrap();
         let reader = Arc::new(reader_of(&writer));
         let sleeper = Arc::clone(&reader);
         let thread = std::thread::spawn(move || {
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_reader_cannot_get_a_writable_mapping() {
-        let writer = Writer::create(4096).unwrap();
+        let writer = RingWriter::create(4096).unwrap();
         let fd = writer.read_only().unwrap();
         assert!(Mapping::<Header>::new(&fd, HEADER, true).is_err());
         assert!(rustix::fs::ftruncate(writer.fd(), 0).is_err(), "sealed against shrinking");
@@ -369,7 +369,7 @@ mod tests {
         assert!(Reader::open(fd.try_clone().unwrap()).is_err());
         rustix::fs::ftruncate(&fd, 3 * 4096).unwrap();
         assert!(Reader::open(fd).is_err());
-        assert!(Writer::create(1).is_err());
-        assert!(Writer::create(u64::MAX).is_err());
+        assert!(RingWriter::create(1).is_err());
+        assert!(RingWriter::create(u64::MAX).is_err());
     }
 }

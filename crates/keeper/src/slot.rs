@@ -32,7 +32,7 @@ impl Unsent {
 
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
-    pub(crate) ring: Option<ring::Writer>,
+    pub(crate) ring: Option<ring::RingWriter>,
     pub(crate) master: Option<OwnedFd>,
     pub(crate) child: Option<Child>,
     /// Process id of the latest child, also after its end.
@@ -97,7 +97,7 @@ impl Slot {
     pub(crate) fn spawn(&mut self, spec: &OwnedFd, request: &Packet, limits: Rlimit) -> io::Result<()> {
         let (cols, rows) = ((request.a >> 16) as u16, request.a as u16);
         if self.ring.is_none() {
-            self.ring = Some(ring::Writer::create(request.b)?);
+            self.ring = Some(ring::RingWriter::create(request.b)?);
         }
         let (master, slave) = pty::open(cols, rows)?;
         let child = pty::spawn(spec, Some(&slave), limits)?;
@@ -144,7 +144,7 @@ impl Slot {
     pub(crate) fn go_beyond(&mut self, gate: Offset) {
         let before = self.stuck.filter(|stuck| stuck.gate == gate);
         let times = before.map_or(0, |stuck| stuck.times).saturating_add(1);
-        let ring = self.ring.as_ref().map_or(0, ring::Writer::capacity);
+        let ring = self.ring.as_ref().map_or(0, ring::RingWriter::capacity);
         let limit = if times < limits::GATE_WAITS { self.head().after(ring / 2) } else { Offset::MAX };
         self.stuck = Some(Stuck { gate, times, limit });
     }
@@ -213,7 +213,7 @@ impl Slot {
     }
 
     pub(crate) fn head(&self) -> Offset {
-        self.ring.as_ref().map_or(Offset(0), ring::Writer::head)
+        self.ring.as_ref().map_or(Offset(0), ring::RingWriter::head)
     }
 
     /// Sends the most important unsent report about this slot.

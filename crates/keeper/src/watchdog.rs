@@ -47,7 +47,7 @@ impl ThreadState {
 
 /// What is to be done after a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum WatchdogVerdict {
     /// Nothing for now.
     Fine,
     /// Ring, so that the daemon shows that it lives.
@@ -97,21 +97,21 @@ impl Watchdog {
     }
 
     /// Judges the daemon by what is found.
-    pub(crate) fn check(&mut self, found: Findings, now: Instant) -> Verdict {
-        let Some(watch) = &mut self.watch else { return Verdict::Fine };
+    pub(crate) fn check(&mut self, found: Findings, now: Instant) -> WatchdogVerdict {
+        let Some(watch) = &mut self.watch else { return WatchdogVerdict::Fine };
         let lives = found.beats != watch.beats;
         if lives || !found.unanswered {
             if found.waiting {
                 // What waits may wait for good reasons, such as a terminal that is attached and idle.
                 let wait = if lives { limits::ASK_AGAIN } else { limits::CHECK };
                 *watch = Watch::begin(found.beats, found.thread.used(), now, wait);
-                return Verdict::Ask;
+                return WatchdogVerdict::Ask;
             }
             self.watch = None;
-            return Verdict::Fine;
+            return WatchdogVerdict::Fine;
         }
         watch.count(found.thread, now);
-        if watch.silence >= limits::SILENCE { Verdict::Hangs } else { Verdict::Fine }
+        if watch.silence >= limits::SILENCE { WatchdogVerdict::Hangs } else { WatchdogVerdict::Fine }
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let (mut watchdog, first) = armed();
         (0..60).find_map(|check| {
             let now = first + step * check;
-            (watchdog.check(found(check), now) == Verdict::Hangs).then(|| now - first + CHECK)
+            (watchdog.check(found(check), now) == WatchdogVerdict::Hangs).then(|| now - first + CHECK)
         })
     }
 
@@ -201,18 +201,18 @@ mod tests {
     #[test]
     fn one_late_check_is_no_proof() {
         let (mut watchdog, first) = armed();
-        assert_eq!(watchdog.check(SILENT, first + Duration::from_secs(3600)), Verdict::Fine);
+        assert_eq!(watchdog.check(SILENT, first + Duration::from_secs(3600)), WatchdogVerdict::Fine);
     }
 
     #[test]
     fn a_daemon_that_answers_is_left_alone_and_asked_again_while_clients_wait() {
         let (mut watchdog, first) = armed();
         let lives = Findings { beats: 6, ..SILENT };
-        assert_eq!(watchdog.check(lives, first), Verdict::Ask);
+        assert_eq!(watchdog.check(lives, first), WatchdogVerdict::Ask);
         assert_eq!(watchdog.until_check(first), Some(ASK_AGAIN));
         assert_eq!(
             watchdog.check(Findings { beats: 7, waiting: false, ..SILENT }, first + ASK_AGAIN),
-            Verdict::Fine
+            WatchdogVerdict::Fine
         );
         assert_eq!(watchdog.until_check(first), None, "nothing waits");
     }
@@ -221,10 +221,10 @@ mod tests {
     fn a_daemon_that_was_asked_nothing_is_asked_first() {
         let (mut watchdog, first) = armed();
         let unasked = Findings { unanswered: false, ..SILENT };
-        assert_eq!(watchdog.check(unasked, first), Verdict::Ask);
-        assert_eq!(watchdog.check(SILENT, first + CHECK), Verdict::Fine);
+        assert_eq!(watchdog.check(unasked, first), WatchdogVerdict::Ask);
+        assert_eq!(watchdog.check(SILENT, first + CHECK), WatchdogVerdict::Fine);
         let (mut watchdog, first) = armed();
-        assert_eq!(watchdog.check(Findings { waiting: false, ..unasked }, first), Verdict::Fine);
+        assert_eq!(watchdog.check(Findings { waiting: false, ..unasked }, first), WatchdogVerdict::Fine);
         assert_eq!(watchdog.until_check(first), None);
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let (mut watchdog, first) = armed();
         let mut now = first;
         for beats in [5, 5, 5, 5, 6, 6, 6, 6, 7] {
-            assert_ne!(watchdog.check(Findings { beats, ..SILENT }, now), Verdict::Hangs);
+            assert_ne!(watchdog.check(Findings { beats, ..SILENT }, now), WatchdogVerdict::Hangs);
             now += CHECK;
         }
     }

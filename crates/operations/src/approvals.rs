@@ -4,7 +4,7 @@ use crate::conversations::items;
 use crate::errors::{chat_error, dialog_error, invalid};
 use crate::execute::Call;
 use crate::limits::APPROVAL_TEXT_LENGTHS;
-use crate::reply::{Answer, done, first_items};
+use crate::reply::{OperationResult, done, first_items};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use swb_chat::{ApprovalAnswer, ApprovalId, ApprovalOption, OptionKind, Refused};
 use swb_engine::chat::Chat;
@@ -13,12 +13,12 @@ use swb_turns::{Dialog, ProgramState};
 use swb_wire::control::{Approval, ApprovalItem, ApprovalReply, ApprovalsReply, ErrorCode, ErrorReply};
 
 /// A pending approval.
-enum Waiting {
+enum PendingApproval {
     Chat(Chat, swb_chat::Approval),
     Terminal(Session, Dialog),
 }
 
-impl Waiting {
+impl PendingApproval {
     fn item(&self, most: usize) -> ApprovalItem {
         match self {
             Self::Chat(chat, approval) => items::approval(chat, approval, most),
@@ -58,7 +58,7 @@ impl Waiting {
 }
 
 impl Call<'_> {
-    pub(crate) async fn approvals(&self) -> Answer {
+    pub(crate) async fn approvals(&self) -> OperationResult {
         let waiting = self.waiting().await?;
         for most in APPROVAL_TEXT_LENGTHS {
             let approvals = waiting.iter().map(|one| one.item(most)).collect();
@@ -74,7 +74,7 @@ impl Call<'_> {
         })
     }
 
-    pub(crate) async fn approval(&self, request: Approval) -> Answer {
+    pub(crate) async fn approval(&self, request: Approval) -> OperationResult {
         let waiting = self.waiting().await?;
         let found = waiting.into_iter().find(|one| one.item(0).id == request.approval);
         let found = found.ok_or_else(|| chat_error(&Refused::NotAsked.into()))?;
@@ -89,26 +89,25 @@ impl Call<'_> {
     }
 
     /// All pending approvals, oldest first.
-    async fn waiting(&self) -> Result<Vec<Waiting>, ErrorReply> {
+    async fn waiting(&self) -> Result<Vec<PendingApproval>, ErrorReply> {
         let chats = self.chats()?.approvals().into_iter();
-        let mut all: Vec<Waiting> = chats
+        let mut all: Vec<PendingApproval> = chats
             .filter(|(chat, _)| self.caller.covers(chat.name().as_str(), Some(chat.workspace())))
-            .map(|(chat, one)| Waiting::Chat(chat, one))
+            .map(|(chat, one)| PendingApproval::Chat(chat, one))
             .collect();
         for session in self.engine().sessions().into_iter().filter(|session| self.caller.sees(session)) {
             // If a conversation reports this dialog, it is decided there.
-            let chats =
-                |one: &Waiting| matches!(one, Waiting::Chat(chat, _) if chat.name() == session.name());
+            let chats = |one: &PendingApproval| matches!(one, PendingApproval::Chat(chat, _) if chat.name() == session.name());
             if session.view().status.state != ProgramState::Asking || all.iter().any(chats) {
                 continue;
             }
             if let Some(dialog) = session.dialog().await {
-                all.push(Waiting::Terminal(session, dialog));
+                all.push(PendingApproval::Terminal(session, dialog));
             }
         }
         all.sort_by_key(|one| match one {
-            Waiting::Chat(_, approval) => approval.asked_at.0,
-            Waiting::Terminal(session, _) => session.view().status.since.millis(),
+            PendingApproval::Chat(_, approval) => approval.asked_at.0,
+            PendingApproval::Terminal(session, _) => session.view().status.since.millis(),
         });
         Ok(all)
     }

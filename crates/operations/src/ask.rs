@@ -4,7 +4,7 @@ use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::limits;
 use crate::relay::typing_error;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
@@ -15,7 +15,7 @@ use swb_types::Role;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
 
 impl Call<'_> {
-    pub(crate) async fn ask(&self, ask: Ask) -> Answer {
+    pub(crate) async fn ask(&self, ask: Ask) -> OperationResult {
         let session = self.live_session(&ask.session)?;
         let timeout = ask.timeout_ms;
         let reply = tokio::select! {

@@ -3,7 +3,7 @@
 use crate::create::markers;
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
-use crate::reply::{Answer, Then, follow};
+use crate::reply::{OperationResult, Then, follow};
 use crate::terminal::{OpenTerminal, Opening, is_terminal};
 use std::sync::Arc;
 use swb_engine::{ProcessPhase, Pty, Session, ShellSpec};
@@ -11,7 +11,7 @@ use swb_types::{Offset, PtyId, Size};
 use swb_wire::control::{Attach, Attached, Base64, Logs, LogsReply, Shell, StreamOptions};
 
 impl Call<'_> {
-    pub(crate) async fn attach(&self, attach: Attach) -> Answer {
+    pub(crate) async fn attach(&self, attach: Attach) -> OperationResult {
         let options = self.allowed(attach.stream_options());
         let session = match options.wants_offsets() || options.repaint {
             // Our own clients may attach to an ended session to see its output.
@@ -38,7 +38,7 @@ impl Call<'_> {
         Ok(answer)
     }
 
-    pub(crate) async fn shell(&self, shell: Shell) -> Answer {
+    pub(crate) async fn shell(&self, shell: Shell) -> OperationResult {
         let session = self.session(&shell.session)?;
         let options = shell.stream_options();
         let (cols, rows) = shell.size();
@@ -83,7 +83,7 @@ impl Call<'_> {
         window: Size,
         options: StreamOptions,
         pty_id: Option<PtyId>,
-    ) -> Answer {
+    ) -> OperationResult {
         let head = pty.head();
         let kept =
             |offset: &Offset| (pty.oldest()..=head).contains(offset) && !pty.has_answered_behind(*offset);
@@ -115,7 +115,7 @@ impl Call<'_> {
         follow(&reply, Then::Terminal(Box::new(terminal)))
     }
 
-    pub(crate) fn logs(&self, logs: &Logs) -> Answer {
+    pub(crate) fn logs(&self, logs: &Logs) -> OperationResult {
         let (session, pty) = self.pty(&logs.session, logs.pty.unwrap_or(PtyId::AGENT))?;
         let head = pty.head();
         let (mut data, end) = pty.history(head.saturating_sub(LogsReply::MAX_DATA as u64));

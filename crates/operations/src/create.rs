@@ -3,7 +3,7 @@
 use crate::coopfile::{Coopfile, env_value};
 use crate::errors::{file_access_error, invalid, refused};
 use crate::execute::Call;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use crate::trust::COOPFILE;
 use crate::{COOP, RUN, limits, roles};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const AGENT_SIZE: (u16, u16) = (120, 40);
 const NAME_VARIABLE: &str = "SWB_SESSION";
 
 impl Call<'_> {
-    pub(crate) async fn create(&self, create: Create) -> Answer {
+    pub(crate) async fn create(&self, create: Create) -> OperationResult {
         let spec = self.spec(create).await?;
         let session = self.engine().create(spec).await.map_err(refused)?;
         let pid = session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid);
@@ -157,9 +157,7 @@ impl Call<'_> {
         if profiles.named(&name).is_some() {
             return Ok(Some(name));
         }
-        let mut known: Vec<&str> = profiles.iter().map(swb_turns::Profile::name).collect();
-        known.sort_unstable();
-        known.dedup();
+        let known = profiles.names();
         Err(invalid(format!("no detection profile '{name}'; available: {}", known.join(", "))))
     }
 }

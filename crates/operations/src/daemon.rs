@@ -3,7 +3,7 @@
 use crate::errors::invalid;
 use crate::execute::Call;
 use crate::limits;
-use crate::reply::{Answer, Then, done, follow};
+use crate::reply::{OperationResult, Then, done, follow};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -32,11 +32,11 @@ pub enum HostAction {
 }
 
 impl Call<'_> {
-    pub(crate) fn status(&self) -> Answer {
+    pub(crate) fn status(&self) -> OperationResult {
         done(&self.operations.host.status())
     }
 
-    pub(crate) async fn shut_down(&self, shutdown: &Shutdown) -> Answer {
+    pub(crate) async fn shut_down(&self, shutdown: &Shutdown) -> OperationResult {
         if shutdown.kill {
             let sessions = self.engine().sessions();
             self.end(&sessions, swb_engine::limits::KILL_GRACE).await;
@@ -51,7 +51,7 @@ impl Call<'_> {
         follow(&OkReply::default(), Then::Host(HostAction::ShutDown))
     }
 
-    pub(crate) async fn upgrade(&self, upgrade: Upgrade) -> Answer {
+    pub(crate) async fn upgrade(&self, upgrade: Upgrade) -> OperationResult {
         let exe = upgrade.exe.map(PathBuf::from);
         self.operations.host.prepare_upgrade(exe, upgrade.keeper).await.map_err(invalid)?;
         follow(&OkReply::default(), Then::Host(HostAction::Upgrade))

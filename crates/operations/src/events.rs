@@ -3,7 +3,7 @@
 use crate::errors::invalid;
 use crate::execute::Call;
 use crate::find::NamedWorkspaces;
-use crate::reply::{Answer, Then, follow};
+use crate::reply::{OperationResult, Then, follow};
 use crate::turns::agent_state;
 use crate::{Caller, Operations};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub struct EventStream {
 }
 
 impl Call<'_> {
-    pub(crate) fn events(&self, events: Events) -> Answer {
+    pub(crate) fn events(&self, events: Events) -> OperationResult {
         let since = events.since.as_deref().map(str::parse::<EventCursor>).transpose();
         let since = since.map_err(|()| invalid("invalid event cursor in 'since'"))?;
         let following = self.engine().follow(since);

@@ -1,7 +1,7 @@
 //! The one place where operations are executed.
 
 use crate::find::{self, NamedWorkspaces};
-use crate::reply::{Answer, Then, follow};
+use crate::reply::{OperationResult, Then, follow};
 use crate::{Caller, Operations, Outcome, roles};
 use swb_engine::Engine;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation};
@@ -50,7 +50,7 @@ impl Call<'_> {
         &self.operations.engine
     }
 
-    async fn run(&self, operation: Operation) -> Answer {
+    async fn run(&self, operation: Operation) -> OperationResult {
         match operation {
             Operation::Agents(_) => self.agents(),
             Operation::Approval(approval) => self.approval(approval).await,

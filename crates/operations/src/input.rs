@@ -2,14 +2,14 @@
 
 use crate::errors::{input_error, invalid, refused};
 use crate::execute::Call;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use swb_engine::ScreenView;
 use swb_types::PtyId;
 use swb_vt::{Key, KeyCode};
 use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send};
 
 impl Call<'_> {
-    pub(crate) async fn send(&self, send: Send) -> Answer {
+    pub(crate) async fn send(&self, send: Send) -> OperationResult {
         let session = self.live_session(&send.session)?;
         let pty = session.pty(send.pty.unwrap_or(PtyId::AGENT)).map_err(refused)?.pty;
         let bytes = match (send.text, send.data) {
@@ -26,7 +26,7 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
-    pub(crate) async fn keys(&self, keys: Keys) -> Answer {
+    pub(crate) async fn keys(&self, keys: Keys) -> OperationResult {
         let session = self.live_session(&keys.session)?;
         let pty = session.pty(keys.pty()).map_err(refused)?.pty;
         session.start(None).await.ok();
@@ -36,7 +36,7 @@ impl Call<'_> {
         done(&KeysReply { ok: true, bytes })
     }
 
-    pub(crate) async fn hook(&self, hook: &Hook) -> Answer {
+    pub(crate) async fn hook(&self, hook: &Hook) -> OperationResult {
         let session = self.live_session(&hook.session)?;
         let agent = session.pty(PtyId::AGENT).map_err(refused)?;
         let state = match hook.state {

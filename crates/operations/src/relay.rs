@@ -2,7 +2,7 @@
 
 use crate::errors::{engine_error, input_error, invalid, relay_error};
 use crate::execute::Call;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_text;
 use swb_engine::limits::TAKE_SILENT;
@@ -15,7 +15,7 @@ use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Paste, Relay, RelayReply
 use tokio::time::sleep;
 
 impl Call<'_> {
-    pub(crate) async fn relay_turn(&self, relay: Relay) -> Answer {
+    pub(crate) async fn relay_turn(&self, relay: Relay) -> OperationResult {
         if relay.raw && (relay.template.is_some() || relay.prefix.is_some() || relay.verbatim) {
             return Err(invalid("'raw' cannot be combined with 'template', 'prefix' or 'verbatim'"));
         }
@@ -54,7 +54,7 @@ impl Call<'_> {
     }
 
     /// Types the relay buffer into a session: as the text of the turn, or unchanged for callers that may type anything.
-    pub(crate) async fn paste(&self, paste: &Paste) -> Answer {
+    pub(crate) async fn paste(&self, paste: &Paste) -> OperationResult {
         let session = self.turn_owner(&paste.session)?;
         let ours = self.session(&session).ok();
         let turn = self.buffered_turn(&session)?;

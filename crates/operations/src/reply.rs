@@ -32,7 +32,7 @@ pub enum Then {
 }
 
 /// An outcome, or an error that leaves the connection as it is (CO-15).
-pub(crate) type Answer = Result<Outcome, ErrorReply>;
+pub(crate) type OperationResult = Result<Outcome, ErrorReply>;
 
 /// Encodes a reply.
 pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, ErrorReply> {
@@ -41,12 +41,12 @@ pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, ErrorReply> {
 }
 
 /// The outcome of an operation that ends with its reply.
-pub(crate) fn done(value: &impl Serialize) -> Answer {
+pub(crate) fn done(value: &impl Serialize) -> OperationResult {
     follow(value, Then::Nothing)
 }
 
 /// A reply and what follows it.
-pub(crate) fn follow(value: &impl Serialize, then: Then) -> Answer {
+pub(crate) fn follow(value: &impl Serialize, then: Then) -> OperationResult {
     Ok(Outcome { reply: encode(value)?, then })
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn first_items<T, R: Serialize>(
     items: &[T],
     limit: usize,
     make: impl Fn(&[T], bool) -> R,
-) -> Answer {
+) -> OperationResult {
     let mut count = items.len().min(limit);
     loop {
         let shown = items.get(..count).unwrap_or(items);

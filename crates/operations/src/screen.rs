@@ -2,14 +2,14 @@
 
 use crate::errors::refused;
 use crate::execute::Call;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use swb_engine::ScreenView;
 use swb_types::{Offset, Size};
 use swb_vt::Contents;
 use swb_wire::control::{Base64, Screen, ScreenFormat, ScreenReply};
 
 impl Call<'_> {
-    pub(crate) async fn screen(&self, screen: Screen) -> Answer {
+    pub(crate) async fn screen(&self, screen: Screen) -> OperationResult {
         let (session, pty) = self.remembered_pty(&screen.session, screen.pty())?;
         let mut lines = usize::try_from(screen.scrollback()).unwrap_or(usize::MAX);
         let format = screen.format();

@@ -4,7 +4,7 @@ use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::items;
 use crate::limits;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use std::time::Duration;
 use swb_engine::Session;
 use swb_types::PtyId;
@@ -13,7 +13,7 @@ use swb_wire::control::{
 };
 
 impl Call<'_> {
-    pub(crate) fn list(&self, ls: &Ls) -> Answer {
+    pub(crate) fn list(&self, ls: &Ls) -> OperationResult {
         let mut sessions = self.engine().sessions();
         if ls.all {
             sessions.extend(self.engine().remembered());
@@ -29,14 +29,14 @@ impl Call<'_> {
         listed(whole).or_else(|_| listed(cut)).or_else(|_| listed(short))
     }
 
-    pub(crate) fn session_ls(&self, ls: &SessionLs) -> Answer {
+    pub(crate) fn session_ls(&self, ls: &SessionLs) -> OperationResult {
         let session = self.session(&ls.session)?;
         let ptys = session.view().ptys.iter().map(|view| items::pty(view, usize::MAX)).collect();
         let reply = SessionLsReply { ok: true, session: session.name().to_string(), ptys };
         done(&reply)
     }
 
-    pub(crate) async fn kill(&self, kill: Kill) -> Answer {
+    pub(crate) async fn kill(&self, kill: Kill) -> OperationResult {
         let grace = if kill.force { Duration::ZERO } else { swb_engine::limits::KILL_GRACE };
         let sessions = if kill.all {
             let ended = self.engine().remembered().into_iter().filter(|session| self.caller.sees(session));
@@ -87,13 +87,13 @@ impl Call<'_> {
         let _in_time = tokio::time::timeout(limits::KILL_REPLY, all).await;
     }
 
-    pub(crate) async fn session_kill(&self, kill: &SessionKill) -> Answer {
+    pub(crate) async fn session_kill(&self, kill: &SessionKill) -> OperationResult {
         let session = self.session(&kill.session)?;
         session.kill_pty(kill.pty).await.map_err(refused)?;
         done(&OkReply::default())
     }
 
-    pub(crate) async fn restart(&self, restart: &Restart) -> Answer {
+    pub(crate) async fn restart(&self, restart: &Restart) -> OperationResult {
         let session = self.session(&restart.session)?;
         let pty = restart.pty.unwrap_or(PtyId::AGENT);
         let pid = session.restart(pty).await.map_err(refused)?;

@@ -3,7 +3,7 @@
 use crate::errors::relay_error;
 use crate::execute::Call;
 use crate::limits;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use swb_engine::{ProcessPhase, Session, TurnInfo};
 use swb_turns::{ProgramState, Status, strip_text};
 use swb_wire::control::{
@@ -12,7 +12,7 @@ use swb_wire::control::{
 };
 
 impl Call<'_> {
-    pub(crate) fn turns(&self, turns: &Turns) -> Answer {
+    pub(crate) fn turns(&self, turns: &Turns) -> OperationResult {
         let session = self.turn_owner(&turns.session)?;
         let limit = turns.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let list = self.relay().turns(&session, limit).map_err(|error| self.no_turns(&error, &session))?;
@@ -20,7 +20,7 @@ impl Call<'_> {
         done(&TurnsReply { ok: true, session, turns })
     }
 
-    pub(crate) fn turn(&self, turn: &Turn) -> Answer {
+    pub(crate) fn turn(&self, turn: &Turn) -> OperationResult {
         let found = match (&turn.turn_id, &turn.session) {
             (Some(id), _) => self.turn_by_id(id)?,
             (None, session) => self.latest_turn(session.as_deref().unwrap_or_default())?,
@@ -35,7 +35,7 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) fn capture(&self, capture: &Capture) -> Answer {
+    pub(crate) fn capture(&self, capture: &Capture) -> OperationResult {
         let captured = match (&capture.turn_id, &capture.session) {
             (Some(text), _) => {
                 let id = self.turn_id(text)?;
@@ -49,7 +49,7 @@ impl Call<'_> {
         done(&CaptureReply { ok: true, turn_id: captured.id.to_string(), size: captured.size })
     }
 
-    pub(crate) fn explain(&self, explain: &Explain) -> Answer {
+    pub(crate) fn explain(&self, explain: &Explain) -> OperationResult {
         let session = self.remembered_session(&explain.session)?;
         let name = session.name().to_string();
         let status = session.view().status;

@@ -3,7 +3,7 @@
 use crate::errors::{invalid, refused, relay_error};
 use crate::execute::Call;
 use crate::limits;
-use crate::reply::{Answer, done};
+use crate::reply::{OperationResult, done};
 use crate::screen::text_since;
 use regex::{Regex, RegexBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +16,7 @@ use swb_wire::control::{ErrorReply, Wait, WaitOutcome, WaitReply, WaitUntil};
 use tokio::time::Instant;
 
 impl Call<'_> {
-    pub(crate) async fn wait(&self, wait: Wait) -> Answer {
+    pub(crate) async fn wait(&self, wait: Wait) -> OperationResult {
         let (session, pty) = self.remembered_pty(&wait.session, wait.pty())?;
         let condition = Condition::new(&wait)?;
         let reply = tokio::select! {

@@ -4,7 +4,7 @@ use crate::conversations::items;
 use crate::errors::{chat_error, invalid};
 use crate::execute::Call;
 use crate::limits;
-use crate::reply::{Answer, done, first_items};
+use crate::reply::{OperationResult, done, first_items};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use swb_engine::chat::{self, ChatError};
@@ -12,7 +12,7 @@ use swb_types::{Scope, SessionName, Timestamp};
 use swb_wire::control::{ErrorReply, Workspace, WorkspaceReply, WorkspacesReply};
 
 impl Call<'_> {
-    pub(crate) async fn workspaces(&self) -> Answer {
+    pub(crate) async fn workspaces(&self) -> OperationResult {
         let chats = self.chats()?;
         let mut known = chats.workspaces().all();
         let own =
@@ -39,7 +39,7 @@ impl Call<'_> {
         })
     }
 
-    pub(crate) async fn workspace(&self, request: Workspace) -> Answer {
+    pub(crate) async fn workspace(&self, request: Workspace) -> OperationResult {
         let chats = self.chats()?;
         let mut path = directory(&request.path).await?;
         request

@@ -23,7 +23,7 @@ impl Fifo {
     /// Waits for a reader, writes `text` and closes the pipe. To be used once: a process that still reads could get
     /// the next text, too.
     #[track_caller]
-    pub fn tell(self, text: &str) {
+    pub fn write(self, text: &str) {
         let mut pipe = wait_for("a reader of the pipe", || {
             File::options().write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&self.path).ok()
         });

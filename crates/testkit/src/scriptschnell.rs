@@ -295,7 +295,7 @@ impl ChatClient {
 
     /// Sends a prompt and returns the text of the answer, which must be complete.
     #[track_caller]
-    pub fn say(&mut self, content: &str) -> String {
+    pub fn answer_to(&mut self, content: &str) -> String {
         let generation = self.chat(content);
         assert_eq!(generation.status(), "completed", "{}", generation.answer);
         generation.text()

@@ -30,7 +30,7 @@ pub enum ViewEvent {
     /// The agent asks a question.
     Question(QuestionPrompt),
     /// A piece of the agent's answer; the last one ends it.
-    Said {
+    AnswerText {
         /// The piece.
         text: String,
         /// Whether it ends the answer.

@@ -4,7 +4,7 @@ use crate::cell::{Attrs, Cell, Color, Hyperlink, Underline};
 use crate::event::{Mark, Progress};
 use crate::modes;
 use crate::screen::Screen;
-use crate::snapshot::Writer;
+use crate::snapshot::SnapshotWriter;
 use serde::{Deserialize, Serialize};
 
 /// How text looks. Fields that are at their default are left out of the data.
@@ -329,7 +329,7 @@ impl Screen {
         let buffer = &self.terminal().primary.buffer;
         let above = -(scrollback.min(buffer.history()) as isize)..0;
         let shown = (0..self.rows()).map(|y| self.cells(y));
-        let mut writer = Writer::default();
+        let mut writer = SnapshotWriter::default();
         let mut blank = 0;
         for cells in above.map(|y| buffer.line(y)).chain(shown) {
             let used = cells.iter().rposition(|cell| !cell.is_default());

@@ -128,10 +128,12 @@ impl Terminal {
     fn take_looks(&mut self, bytes: &[u8]) {
         let mut last: Vec<&[u8]> = Vec::new();
         for at in memrchr_iter(ESC, bytes) {
-            let Some(change) = looks(&bytes[at..]).filter(|change| !last.contains(change)) else { continue };
+            let Some(change) = style_change(&bytes[at..]).filter(|change| !last.contains(change)) else {
+                continue;
+            };
             if last.len() == limits::DISTINCT_LOOKS {
                 for at in memchr_iter(ESC, &bytes[..=at]) {
-                    self.change_looks(looks(&bytes[at..]));
+                    self.change_looks(style_change(&bytes[at..]));
                 }
                 break;
             }
@@ -191,7 +193,7 @@ impl<I: Iterator<Item = usize>> Iterator for Runs<'_, I> {
     }
 }
 
-/// The length of the sequence that `bytes` begin with, if it is a simple one: a change of looks, an
+/// The length of the sequence that `bytes` begin with, if it is a simple one: a change of style, an
 /// edit or a movement within the line, or the choice of ASCII, which is in force already.
 #[inline]
 fn simple(bytes: &[u8]) -> Option<usize> {
@@ -206,13 +208,13 @@ fn simple(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The change of looks that `bytes` begin with, without its `ESC [`.
-fn looks(bytes: &[u8]) -> Option<&[u8]> {
+/// The change of style that `bytes` begin with, without its `ESC [`.
+fn style_change(bytes: &[u8]) -> Option<&[u8]> {
     let sequence = &bytes[..simple(bytes)?];
     sequence.strip_prefix(b"\x1b[").filter(|change| change.ends_with(b"m"))
 }
 
-/// Whether a change of looks first takes all others back.
+/// Whether a change of style first takes all others back.
 fn is_full_reset(change: &[u8]) -> bool {
     [&b"m"[..], b"0m", b"0;", b";"].iter().any(|start| change.starts_with(start))
 }

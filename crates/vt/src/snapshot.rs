@@ -22,7 +22,7 @@ const NOTHING: &str = "\x0f";
 
 /// The state as bytes, with at most `scrollback` lines above the screen.
 pub(crate) fn write(terminal: &Terminal, scrollback: usize) -> Vec<u8> {
-    let mut writer = Writer::default();
+    let mut writer = SnapshotWriter::default();
     writer.titles(terminal);
     terminal.registers.palette.write(&mut writer.out);
     let primary = &terminal.primary;
@@ -46,12 +46,12 @@ pub(crate) fn write(terminal: &Terminal, scrollback: usize) -> Vec<u8> {
 
 /// Bytes under way, and what the terminal that gets them has as its pen.
 #[derive(Default)]
-pub(crate) struct Writer {
+pub(crate) struct SnapshotWriter {
     pub(crate) out: Vec<u8>,
     pen: Pen,
 }
 
-impl Writer {
+impl SnapshotWriter {
     fn put(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -127,7 +127,7 @@ impl Writer {
         self.charsets(&saved.charsets);
     }
 
-    /// Undoes [`Writer::saved_state`].
+    /// Undoes [`SnapshotWriter::saved_state`].
     fn fresh_state(&mut self, saved: &SavedCursor) {
         if saved.origin {
             self.put("\x1b[?6l");

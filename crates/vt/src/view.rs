@@ -7,7 +7,7 @@
 use crate::cell::{Cell, Pen};
 use crate::data::CursorShape;
 use crate::screen::Screen;
-use crate::snapshot::Writer;
+use crate::snapshot::SnapshotWriter;
 use std::io::Write;
 use swb_types::Size;
 
@@ -37,7 +37,7 @@ impl View {
         let (left, top) = self.corner(screen);
         let rows: Vec<Vec<Cell>> =
             (0..usize::from(self.size.rows())).map(|y| self.cut(screen, left, top + y)).collect();
-        let mut writer = Writer::default();
+        let mut writer = SnapshotWriter::default();
         // One picture at a time, without its cursor running about.
         writer.out.extend_from_slice(b"\x1b[?2026h\x1b[?25l");
         if self.shown.is_none() {
@@ -102,7 +102,7 @@ impl View {
     }
 }
 
-fn paint_row(writer: &mut Writer, y: usize, row: &[Cell]) {
+fn paint_row(writer: &mut SnapshotWriter, y: usize, row: &[Cell]) {
     let _written = write!(writer.out, "\x1b[{};1H\x1b[2K", y + 1);
     for x in 0..row.len() {
         writer.cell_of(row, x);

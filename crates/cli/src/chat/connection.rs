@@ -184,7 +184,7 @@ impl ChatConnection {
     }
 
     /// Sends a request that gets no reply.
-    pub(super) fn tell(&mut self, request: &Request) {
+    pub(super) fn notify(&mut self, request: &Request) {
         encode_request(request, None, &mut self.outbox);
         self.flush();
     }

@@ -63,7 +63,7 @@ pub(super) fn run(
         dismissed: false,
         last_contact: Instant::now(),
     };
-    let pastes = BracketedPasteMode::tell()?;
+    let pastes = BracketedPasteMode::turn_on()?;
     let result = chat_loop.run(raw.as_ref());
     // A terminal that is gone needs no restoring.
     drop(chat_loop.finish());
@@ -80,7 +80,7 @@ pub(super) fn run(
 
 /// The agents that can be chosen; a failure to list them does not prevent the conversation.
 pub(super) fn agents(context: &Context) -> Vec<ChatAgentItem> {
-    let reply = context.ask::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
+    let reply = context.query::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
     reply.map(|reply| reply.agents).unwrap_or_default()
 }
 
@@ -120,7 +120,7 @@ impl ChatLoop<'_> {
     fn run(&mut self, raw: Option<&RawMode>) -> Outcome {
         while !self.state.is_leaving() {
             self.send();
-            self.hear();
+            self.handle_messages();
             match self.draw() {
                 // The window is gone.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => return Ok(HUNG_UP),
@@ -228,18 +228,18 @@ impl ChatLoop<'_> {
         for message in outgoing {
             match message.purpose {
                 Some(purpose) => drop(self.pending.insert(link.send(&message.request), purpose)),
-                None => link.tell(&message.request),
+                None => link.notify(&message.request),
             }
             self.last_contact = Instant::now();
         }
         if self.last_contact.elapsed() >= limits::CHAT_ALIVE {
-            link.tell(&Request::Ping);
+            link.notify(&Request::Ping);
             self.last_contact = Instant::now();
         }
     }
 
     /// Handles the messages that have arrived.
-    fn hear(&mut self) {
+    fn handle_messages(&mut self) {
         let now = Instant::now();
         while let Some(incoming) = self.link.as_mut().and_then(ChatConnection::next) {
             match incoming {
@@ -341,7 +341,7 @@ impl ChatLoop<'_> {
         if let Some(link) = &mut self.link {
             // An automatically named session without messages is of no use.
             let preserve = !self.state.is_idle() || self.choice.name.is_some();
-            link.tell(&Request::Close(Close {
+            link.notify(&Request::Close(Close {
                 reason: Some("client_shutdown".into()),
                 preserve_session: Some(preserve),
             }));
@@ -357,7 +357,7 @@ impl BracketedPasteMode {
     const ON: &str = "\x1b[?2004h";
     const OFF: &str = "\x1b[?2004l";
 
-    fn tell() -> io::Result<Self> {
+    fn turn_on() -> io::Result<Self> {
         print(Self::ON).map(|()| Self)
     }
 }

@@ -40,7 +40,7 @@ fn event(message: ServerMessage) -> Option<ViewEvent> {
     Some(match message {
         ServerMessage::AuthorizationRequest(request) => ViewEvent::Approval(approval(request)),
         ServerMessage::AuthorizationSettled(settled) => ViewEvent::Settled { id: settled.auth_id },
-        ServerMessage::ChatMessage(message) => said(message)?,
+        ServerMessage::ChatMessage(message) => chat_message(message)?,
         ServerMessage::Closed(closed) => {
             ViewEvent::Closed { reason: closed.reason, reconnect: closed.reconnect }
         }
@@ -60,10 +60,10 @@ fn event(message: ServerMessage) -> Option<ViewEvent> {
     })
 }
 
-fn said(message: ChatMessage) -> Option<ViewEvent> {
+fn chat_message(message: ChatMessage) -> Option<ViewEvent> {
     match message.role.as_str() {
         "user" => Some(ViewEvent::Prompt(message.content)),
-        "assistant" => Some(ViewEvent::Said { text: message.content, last: message.is_final }),
+        "assistant" => Some(ViewEvent::AnswerText { text: message.content, last: message.is_final }),
         _ => None,
     }
 }
@@ -179,16 +179,16 @@ mod tests {
 
     #[test]
     fn events_are_decoded() {
-        let said = |role: &str| {
+        let decoded = |role: &str| {
             one(&json!({"type": "chat_message", "data": {"role": role, "content": "hi", "session_id": "s",
                 "stream_id": "x", "chunk_index": 0, "is_final": true}}))
         };
         assert_eq!(
-            said("assistant"),
-            Some(ServerItem::Event(ViewEvent::Said { text: "hi".into(), last: true }))
+            decoded("assistant"),
+            Some(ServerItem::Event(ViewEvent::AnswerText { text: "hi".into(), last: true }))
         );
-        assert_eq!(said("user"), Some(ServerItem::Event(ViewEvent::Prompt("hi".into()))));
-        assert_eq!(said("system"), None);
+        assert_eq!(decoded("user"), Some(ServerItem::Event(ViewEvent::Prompt("hi".into()))));
+        assert_eq!(decoded("system"), None);
         let failed = json!({"type": "tool_result",
             "data": {"tool_id": "t", "result": "", "error": "no", "status": "failed", "session_id": "s"}});
         let ended = ViewEvent::ToolEnded { id: "t".into(), output: String::new(), error: Some("no".into()) };

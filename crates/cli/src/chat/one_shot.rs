@@ -120,7 +120,7 @@ pub(super) fn run(
             opened.name
         ));
     }
-    run.tell(|| {
+    run.print_event(|| {
         json!({"event": "session", "session": opened.name, "directory": opened.directory,
         "resumed": opened.resumed, "agent": opened.agent})
     })?;
@@ -133,7 +133,7 @@ pub(super) fn run(
     }
     if matches!(&result, Err(failure) if failure.kind() == FailureKind::BrokenPipe) {
         // The reader of the answer is gone; the agent need not continue.
-        run.link.tell(&Request::ChatStop(SessionRef::default()));
+        run.link.notify(&Request::ChatStop(SessionRef::default()));
     }
     let ending = run.judged(result?)?;
     run.finish(ending, args.save)
@@ -184,7 +184,7 @@ impl OneShotRun {
         };
         let turn = turn::fetch(context, Turn { turn_id: Some(turn_id), ..Turn::default() }, false)?;
         let rest = rest(&self.text, &turn.text).to_owned();
-        self.event(ViewEvent::Said { text: rest, last: false })?;
+        self.event(ViewEvent::AnswerText { text: rest, last: false })?;
         Ok(AnswerEnd::Completed)
     }
 
@@ -204,7 +204,7 @@ impl OneShotRun {
         let typed = fds.get(2).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
         if ready == 0 && self.stopping.is_none() {
-            self.link.tell(&Request::Ping);
+            self.link.notify(&Request::Ping);
         }
         self.link.flush();
         self.link.fill();
@@ -256,34 +256,34 @@ impl OneShotRun {
     fn event(&mut self, event: ViewEvent) -> Result<(), Failure> {
         self.watch(&event)?;
         match event {
-            ViewEvent::Said { text, .. } if text.is_empty() => Ok(()),
-            ViewEvent::Said { text, .. } => {
+            ViewEvent::AnswerText { text, .. } if text.is_empty() => Ok(()),
+            ViewEvent::AnswerText { text, .. } => {
                 self.ends_line = text.ends_with('\n');
                 if self.text.len() < limits::RESULT {
                     self.text.push_str(&text);
                 }
                 if self.json {
-                    return self.tell(|| json!({"event": "text", "text": text}));
+                    return self.print_event(|| json!({"event": "text", "text": text}));
                 }
                 self.end_prompt();
                 if self.raw { print_bytes(text.as_bytes()) } else { print_text(&text) }
             }
             ViewEvent::Progress { thought: Some(thought), .. } => {
-                self.tell(|| json!({"event": "thought", "text": thought}))
+                self.print_event(|| json!({"event": "thought", "text": thought}))
             }
             ViewEvent::Progress { message, context, .. } => {
-                self.tell(|| json!({"event": "progress", "message": message, "context_usage": context}))
+                self.print_event(|| json!({"event": "progress", "message": message, "context_usage": context}))
             }
-            ViewEvent::ToolCalled(tool) => self.tell(|| {
+            ViewEvent::ToolCalled(tool) => self.print_event(|| {
                 json!({"event": "tool_call", "id": tool.id, "name": tool.name, "description": tool.description,
                     "parameters": tool.parameters})
             }),
             ViewEvent::ToolEnded { id, output, error } => {
-                self.tell(|| json!({"event": "tool_result", "id": id, "output": output, "error": error}))
+                self.print_event(|| json!({"event": "tool_result", "id": id, "output": output, "error": error}))
             }
             ViewEvent::Approval(approval) => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
-                self.link.tell(&Request::AuthorizationAck(ack));
+                self.link.notify(&Request::AuthorizationAck(ack));
                 self.ask(PendingAsk::Approval(approval))
             }
             ViewEvent::Question(question) => self.ask(PendingAsk::Question(question, Vec::new())),
@@ -367,14 +367,14 @@ impl OneShotRun {
     }
 
     fn reply(&mut self, ask: &PendingAsk, reply: &DecisionReply) -> Result<(), Failure> {
-        self.link.tell(&messages::request(&reply.decision));
+        self.link.notify(&messages::request(&reply.decision));
         if self.transcript.is_some() {
             self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
             let asked = ask.lines().first().map(StyledLine::plain).unwrap_or_default();
             say_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
         }
-        self.tell(|| match ask {
+        self.print_event(|| match ask {
             PendingAsk::Approval(approval) => {
                 json!({"event": "approval", "id": approval.id, "tool": approval.tool,
                     "parameters": approval.parameters, "reason": approval.reason, "approved": reply.allows})
@@ -458,7 +458,7 @@ impl OneShotRun {
             AnswerEnd::Interrupted => ("interrupted", 1, None),
             AnswerEnd::Stopped => ("stopped", STOPPED, None),
         };
-        self.tell(|| {
+        self.print_event(|| {
             let end = self.end.as_ref();
             json!({"event": "result", "status": status, "session": self.session, "text": self.text,
                 "usage": end.and_then(|end| end.usage.as_ref()),
@@ -478,7 +478,7 @@ impl OneShotRun {
     }
 
     /// Prints an event for programs, one per line.
-    fn tell(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
+    fn print_event(&self, event: impl FnOnce() -> Value) -> Result<(), Failure> {
         if self.json { print_json(&event()) } else { Ok(()) }
     }
 }

@@ -50,14 +50,14 @@ fn list(context: &Context, watch: bool) -> Outcome {
 }
 
 fn waiting(context: &Context) -> Result<Vec<ApprovalItem>, Failure> {
-    let reply: ApprovalsReply = context.ask(&Operation::Approvals(Approvals {}))?;
+    let reply: ApprovalsReply = context.query(&Operation::Approvals(Approvals {}))?;
     Ok(reply.approvals)
 }
 
 fn show(context: &Context, id: &str) -> Outcome {
     let id = named(&waiting(context)?, id)?.id.clone();
     let request = Approval { approval: id, ack: true, ..Approval::default() };
-    let reply: ApprovalReply = context.ask(&Operation::Approval(request))?;
+    let reply: ApprovalReply = context.query(&Operation::Approval(request))?;
     context.answer(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
     Ok(0)
 }
@@ -72,7 +72,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
         always,
         ack: false,
     };
-    let _decided: ApprovalReply = context.tell(&Operation::Approval(request))?;
+    let _decided: ApprovalReply = context.execute(&Operation::Approval(request))?;
     let (id, session) = (approval.id.clone(), approval.session.clone());
     context.answer(&Decided { id, session, approved, option }, |decided| {
         let verb = if approved { "Approved" } else { "Denied" };

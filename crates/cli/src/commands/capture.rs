@@ -16,7 +16,7 @@ struct Captured {
 
 /// Copies a turn to the buffer.
 pub(super) fn run(context: &Context, args: &args::CaptureArgs) -> Outcome {
-    let reply: CaptureReply = context.ask(&Operation::Capture(captured(&args.id)))?;
+    let reply: CaptureReply = context.query(&Operation::Capture(captured(&args.id)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
     context
         .answer(&captured, |captured| format!("Captured {} ({} bytes)", captured.turn_id, captured.bytes))?;

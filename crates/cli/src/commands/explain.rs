@@ -11,7 +11,7 @@ use swb_wire::control::{Explain, ExplainReply, Operation};
 /// Shows the state of the agent of a session.
 pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
-    let reply: ExplainReply = context.ask(&Operation::Explain(Explain { session }))?;
+    let reply: ExplainReply = context.query(&Operation::Explain(Explain { session }))?;
     context.answer(&reply, |reply| text(reply, table::now()))?;
     Ok(0)
 }

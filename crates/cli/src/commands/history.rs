@@ -51,7 +51,7 @@ fn list(context: &Context, scope: &HistoryScope) -> Outcome {
     loop {
         let offset = Some(all.len() as u64);
         let wanted = History { workspace: workspace.clone(), offset, ..History::default() };
-        let page: HistoryReply = context.ask(&Operation::History(wanted))?;
+        let page: HistoryReply = context.query(&Operation::History(wanted))?;
         let more = page.more && !page.conversations.is_empty();
         all.extend(page.conversations.into_iter().map(priced));
         if !more {
@@ -64,7 +64,7 @@ fn list(context: &Context, scope: &HistoryScope) -> Outcome {
 
 fn search(context: &Context, words: &str, workspace: Option<String>, limit: Option<u64>) -> Outcome {
     let wanted = History { workspace, search: Some(words.to_owned()), offset: None, limit };
-    let mut found: HistoryReply = context.ask(&Operation::History(wanted))?;
+    let mut found: HistoryReply = context.query(&Operation::History(wanted))?;
     for hit in &mut found.hits {
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
     }
@@ -91,13 +91,13 @@ fn priced(item: ConversationItem) -> ConversationItem {
 
 fn ask_for(context: &Context, session: &str, cursor: Option<String>) -> Result<ConversationReply, Failure> {
     let wanted = Conversation { session: session.to_owned(), cursor };
-    context.ask(&Operation::Conversation(wanted)).map_err(|failure| known(failure, session))
+    context.query(&Operation::Conversation(wanted)).map_err(|failure| known(failure, session))
 }
 
 fn remove(context: &Context, names: Vec<String>) -> Outcome {
     for session in &names {
         let forget = Operation::Forget(Forget { session: session.clone() });
-        let _: OkReply = context.tell(&forget).map_err(|failure| known(failure, session))?;
+        let _: OkReply = context.execute(&forget).map_err(|failure| known(failure, session))?;
     }
     context.answer(&Removed { removed: names }, |_| String::new())?;
     Ok(0)

@@ -17,7 +17,7 @@ struct Pressed {
 pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
     let request =
         Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
-    let reply: KeysReply = context.tell(&Operation::Keys(request))?;
+    let reply: KeysReply = context.execute(&Operation::Keys(request))?;
     context.answer(&Pressed { session: args.name, bytes: reply.bytes }, |_| String::new())?;
     Ok(0)
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
     let mut code = 0;
     for session in &args.names {
         let request = Kill { session: Some(session.clone()), all: false, force: args.force };
-        match context.tell::<OkReply>(&Operation::Kill(request)) {
+        match context.execute::<OkReply>(&Operation::Kill(request)) {
             Ok(_) => result.killed.push(session.clone()),
             Err(failure)
                 if matches!(
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
 
 fn all(context: &Context, force: bool) -> Outcome {
     let killed: Vec<String> = context.sessions()?.into_iter().map(|session| session.name).collect();
-    let _: OkReply = context.tell(&Operation::Kill(Kill { session: None, all: true, force }))?;
+    let _: OkReply = context.execute(&Operation::Kill(Kill { session: None, all: true, force }))?;
     let result = Killed { killed, failed: Vec::new() };
     context.answer(&result, |result| {
         if result.killed.is_empty() { "No sessions.\n".to_owned() } else { text(result) }

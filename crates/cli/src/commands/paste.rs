@@ -15,7 +15,7 @@ struct Pasted {
 /// Types the buffer into a session.
 pub(super) fn run(context: &Context, args: args::PasteArgs) -> Outcome {
     let request = Paste { session: args.name.clone(), verbatim: args.verbatim, raw: args.raw };
-    let _: OkReply = context.tell(&Operation::Paste(request))?;
+    let _: OkReply = context.execute(&Operation::Paste(request))?;
     context.answer(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)
 }

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
         verbatim: args.verbatim,
         raw: args.raw,
     };
-    let reply: RelayReply = context.tell(&Operation::Relay(request))?;
+    let reply: RelayReply = context.execute(&Operation::Relay(request))?;
     if let Some(warning) = &reply.warning {
         say(format_args!("{}: {warning}", context.program));
     }

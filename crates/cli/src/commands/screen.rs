@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let request =
         Screen { session, pty: Some(args.pty), scrollback: Some(args.scrollback), format: Some(format) };
-    let reply: ScreenReply = context.ask(&Operation::Screen(request))?;
+    let reply: ScreenReply = context.query(&Operation::Screen(request))?;
     let size = reply.cols.zip(reply.rows).and_then(|(cols, rows)| Size::new(cols, rows));
     let data = reply.data.unwrap_or_default().0;
     match (&args.svg, &args.png) {

@@ -55,7 +55,7 @@ fn which(id: &str) -> (Option<String>, Option<String>) {
 /// Gets a complete turn, in as many pieces as needed; its bytes only if requested.
 pub(crate) fn fetch(context: &Context, mut request: Turn, bytes: bool) -> Result<TurnObject, Failure> {
     request.length = (!bytes).then_some(0);
-    let first: TurnReply = context.ask(&Operation::Turn(request))?;
+    let first: TurnReply = context.query(&Operation::Turn(request))?;
     complete(context, first.turn, bytes)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn complete(context: &Context, mut turn: TurnObject, bytes: bool) -> 
             length: (!bytes).then_some(0),
             text_from: Some(text_from),
         };
-        let next: TurnReply = context.ask(&Operation::Turn(request))?;
+        let next: TurnReply = context.query(&Operation::Turn(request))?;
         if next.turn.content.0.is_empty() && next.turn.text.is_empty() {
             return Err(Failure::general("the daemon did not send the rest of the turn"));
         }

@@ -9,7 +9,7 @@ use swb_wire::control::{Operation, TurnItem, Turns, TurnsReply};
 /// Lists the turns of a session, newest first.
 pub(super) fn run(context: &Context, args: args::TurnsArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
-    let reply: TurnsReply = context.ask(&Operation::Turns(Turns { session, limit: args.limit }))?;
+    let reply: TurnsReply = context.query(&Operation::Turns(Turns { session, limit: args.limit }))?;
     context.answer(&reply.turns, |turns| text(turns, table::now()))?;
     Ok(0)
 }

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
         return Err(Failure::general("timed out waiting for the daemon to restart")
             .hint("see the daemon's log; sessions are not affected"));
     }
-    let after: StatusReply = context.ask(&Operation::Status)?;
+    let after: StatusReply = context.query(&Operation::Status)?;
     let upgraded = Upgraded {
         version: after.daemon.version,
         pid: after.daemon.pid,

@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
 /// unknown.
 pub(crate) fn newest(context: &Context, session: &str) -> Result<Option<u64>, Failure> {
     let request = Operation::Turns(Turns { session: session.to_owned(), limit: Some(1) });
-    match context.ask::<TurnsReply>(&request) {
+    match context.query::<TurnsReply>(&request) {
         Ok(reply) => {
             let number = reply.turns.first().and_then(|turn| turn.turn_id.rsplit_once(':')?.1.parse().ok());
             Ok(Some(number.unwrap_or(0)))

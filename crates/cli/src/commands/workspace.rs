@@ -12,7 +12,7 @@ use swb_wire::control::{Operation, Workspace, WorkspaceItem, WorkspaceReply, Wor
 pub(super) fn run(context: &Context, args: args::WorkspaceArgs) -> Outcome {
     match args.command.unwrap_or(WorkspaceCommand::Ls) {
         WorkspaceCommand::Ls => {
-            let reply: WorkspacesReply = context.ask(&Operation::Workspaces(Workspaces {}))?;
+            let reply: WorkspacesReply = context.query(&Operation::Workspaces(Workspaces {}))?;
             context.answer(&reply.workspaces, |all| text(all, now(), &context.paths.home))?;
             Ok(0)
         }
@@ -33,7 +33,7 @@ fn add(context: &Context, dir: Option<&Path>, dirs: &[PathBuf], agent: Option<St
 }
 
 fn keep(context: &Context, workspace: Workspace) -> Outcome {
-    let reply: WorkspaceReply = context.tell(&Operation::Workspace(workspace))?;
+    let reply: WorkspaceReply = context.execute(&Operation::Workspace(workspace))?;
     context.answer(&reply.workspace, |workspace| printable(&workspace.path).into_owned())?;
     Ok(0)
 }

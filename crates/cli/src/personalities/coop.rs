@@ -188,7 +188,7 @@ fn create_or_attach(context: &Context) -> Outcome {
 fn restart(context: &Context, args: PtyArgs) -> Outcome {
     let session = named(args.session)?;
     let reply: RestartReply =
-        context.tell(&Operation::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
+        context.execute(&Operation::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
     context.answer(&Restarted { session, pty: reply.pty, pid: reply.pid }, |restarted| {
         format!("Restarted {} (pid {})\n", restarted.session, restarted.pid)
     })?;
@@ -196,7 +196,8 @@ fn restart(context: &Context, args: PtyArgs) -> Outcome {
 }
 
 fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
-    let reply: SessionLsReply = context.ask(&Operation::SessionLs(SessionLs { session: named(session)? }))?;
+    let reply: SessionLsReply =
+        context.query(&Operation::SessionLs(SessionLs { session: named(session)? }))?;
     context
         .answer(&Terminals { session: reply.session, ptys: reply.ptys }, |terminals| text(&terminals.ptys))?;
     Ok(0)
@@ -204,7 +205,8 @@ fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
 
 fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outcome {
     let session = named(session)?;
-    let _: OkReply = context.tell(&Operation::SessionKill(SessionKill { session: session.clone(), pty }))?;
+    let _: OkReply =
+        context.execute(&Operation::SessionKill(SessionKill { session: session.clone(), pty }))?;
     context.answer(&KilledJson { session, pty }, |killed| {
         format!("Killed terminal {} of {}\n", killed.pty, killed.session)
     })?;

@@ -217,13 +217,13 @@ mod tests {
     }
 
     /// The messages sent since the last call, in short.
-    fn said(registration: &mut Registration) -> Vec<String> {
+    fn sent(registration: &mut Registration) -> Vec<String> {
         let mut reader = frames();
         reader.push(registration.waiting());
-        let mut said = Vec::new();
+        let mut sent = Vec::new();
         while let Some(frame) = reader.next().unwrap() {
             let (id, request) = parse_request(&frame).unwrap();
-            said.push(match request {
+            sent.push(match request {
                 Request::TurnCompleted { content, .. } => format!("{id} turn {}", content.escape_ascii()),
                 Request::Register { .. } => format!("{id} register"),
                 Request::Deregister { .. } => format!("{id} deregister"),
@@ -232,10 +232,10 @@ mod tests {
             });
         }
         registration.took(registration.waiting().len());
-        said
+        sent
     }
 
-    fn hear(
+    fn receive(
         registration: &mut Registration,
         message: &Message<'_>,
     ) -> Result<Option<Vec<u8>>, BrokerUnusable> {
@@ -251,9 +251,9 @@ mod tests {
     fn registered() -> Registration {
         let mut registration = registration();
         registration.connected();
-        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
-        hear(&mut registration, &ok(1)).unwrap();
-        said(&mut registration);
+        receive(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        receive(&mut registration, &ok(1)).unwrap();
+        sent(&mut registration);
         registration
     }
 
@@ -264,31 +264,31 @@ mod tests {
         registration.turn(turn(b"old")).unwrap();
         registration.turn(turn(b"kept")).unwrap();
         registration.connected();
-        assert_eq!(said(&mut registration), ["0 hello"]);
-        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
-        assert_eq!(said(&mut registration), ["1 register"]);
-        hear(&mut registration, &ok(1)).unwrap();
-        assert_eq!(said(&mut registration), ["2 turn kept"]);
-        hear(&mut registration, &ok(2)).unwrap();
+        assert_eq!(sent(&mut registration), ["0 hello"]);
+        receive(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        assert_eq!(sent(&mut registration), ["1 register"]);
+        receive(&mut registration, &ok(1)).unwrap();
+        assert_eq!(sent(&mut registration), ["2 turn kept"]);
+        receive(&mut registration, &ok(2)).unwrap();
         registration.turn(turn(b"new")).unwrap();
-        assert_eq!(said(&mut registration), ["3 turn new"]);
+        assert_eq!(sent(&mut registration), ["3 turn new"]);
         // Another broker knows nothing yet.
         registration.connected();
-        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
-        hear(&mut registration, &ok(1)).unwrap();
-        assert_eq!(said(&mut registration), ["0 hello", "1 register", "2 turn new"]);
+        receive(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        receive(&mut registration, &ok(1)).unwrap();
+        assert_eq!(sent(&mut registration), ["0 hello", "1 register", "2 turn new"]);
     }
 
     #[test]
     fn replies_with_wrong_ids_change_nothing() {
         let mut registration = registration();
         registration.connected();
-        said(&mut registration);
-        assert_eq!(hear(&mut registration, &ok(1)), Ok(None));
-        assert_eq!(hear(&mut registration, &Message::Inject { content: b"x" }), Ok(None));
-        assert_eq!(said(&mut registration), Vec::<String>::new());
-        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
-        assert_eq!(hear(&mut registration, &ok(99)), Ok(None));
+        sent(&mut registration);
+        assert_eq!(receive(&mut registration, &ok(1)), Ok(None));
+        assert_eq!(receive(&mut registration, &Message::Inject { content: b"x" }), Ok(None));
+        assert_eq!(sent(&mut registration), Vec::<String>::new());
+        receive(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        assert_eq!(receive(&mut registration, &ok(99)), Ok(None));
         assert!(registration.awaits_answer());
         assert_eq!(registration.handle(b"\xc1"), Err(BrokerUnusable::Malformed(Malformed)));
     }
@@ -297,19 +297,19 @@ mod tests {
     fn a_rejection_ends_the_connection() {
         let mut registration = registration();
         registration.connected();
-        let refused = hear(&mut registration, &Message::HelloAck { error: Some("version_mismatch") });
+        let refused = receive(&mut registration, &Message::HelloAck { error: Some("version_mismatch") });
         assert_eq!(refused, Err(BrokerUnusable::Refused("version_mismatch".into())));
         registration.connected();
-        hear(&mut registration, &Message::HelloAck { error: None }).unwrap();
+        receive(&mut registration, &Message::HelloAck { error: None }).unwrap();
         let error = Message::Response(Response::error(1, Reason::DuplicateSession));
-        assert!(matches!(hear(&mut registration, &error), Err(BrokerUnusable::Refused(_))));
+        assert!(matches!(receive(&mut registration, &error), Err(BrokerUnusable::Refused(_))));
     }
 
     // CP-19
     #[test]
     fn injected_text_is_passed_on() {
         let mut registration = registered();
-        let typed = hear(&mut registration, &Message::Inject { content: b"a\0\xff\r" });
+        let typed = receive(&mut registration, &Message::Inject { content: b"a\0\xff\r" });
         assert_eq!(typed, Ok(Some(b"a\0\xff\r".to_vec())));
     }
 
@@ -330,9 +330,9 @@ mod tests {
     fn deregister_is_sent_once_and_waited_for() {
         let mut registration = registered();
         registration.leave();
-        assert_eq!(said(&mut registration), ["2 deregister"]);
+        assert_eq!(sent(&mut registration), ["2 deregister"]);
         assert!(!registration.has_left());
-        hear(&mut registration, &ok(2)).unwrap();
+        receive(&mut registration, &ok(2)).unwrap();
         assert!(registration.has_left());
 
         let mut strange = self::registration();

@@ -54,10 +54,10 @@ fn files_of_the_workspace_are_served() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     fs::write(work(&swb).join("a.txt"), "hello").unwrap();
-    assert_eq!(client.say("read:a.txt"), "read: hello");
-    assert_eq!(client.say("write:new/b.txt=words"), "written");
+    assert_eq!(client.answer_to("read:a.txt"), "read: hello");
+    assert_eq!(client.answer_to("write:new/b.txt=words"), "written");
     assert_eq!(fs::read_to_string(work(&swb).join("new/b.txt")).unwrap(), "words");
-    assert_eq!(client.say("read:missing"), format!("read error: {NOT_FOUND}"));
+    assert_eq!(client.answer_to("read:missing"), format!("read error: {NOT_FOUND}"));
 }
 
 // The daemon's own mask keeps its files private; an agent's files are the user's.
@@ -78,11 +78,11 @@ fn new_files_of_an_agent_have_the_users_umask() {
         };
     });
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("umask"), "0027");
-    assert_eq!(client.say("write:deep/file=x"), "written");
+    assert_eq!(client.answer_to("umask"), "0027");
+    assert_eq!(client.answer_to("write:deep/file=x"), "written");
     let mode = |path: &str| fs::metadata(work(&swb).join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("deep"), mode("deep/file")), (0o750, 0o640));
-    assert_eq!(client.say("term:touch made\\s umask"), "term 0: 0027\n");
+    assert_eq!(client.answer_to("term:touch made\\s umask"), "term 0: 0027\n");
     assert_eq!(mode("made"), 0o640);
 }
 
@@ -104,10 +104,14 @@ fn nothing_outside_the_workspace_is_served() {
         direct.to_str().unwrap(),
         "/etc/passwd",
     ] {
-        assert_eq!(client.say(&format!("read:{path}")), format!("read error: {BAD_PARAMS}"), "{path}");
-        assert_eq!(client.say(&format!("write:{path}=x")), format!("write error: {BAD_PARAMS}"), "{path}");
+        assert_eq!(client.answer_to(&format!("read:{path}")), format!("read error: {BAD_PARAMS}"), "{path}");
+        assert_eq!(
+            client.answer_to(&format!("write:{path}=x")),
+            format!("write error: {BAD_PARAMS}"),
+            "{path}"
+        );
     }
-    assert_eq!(client.say("write:relative/new=x"), format!("write error: {BAD_PARAMS}"));
+    assert_eq!(client.answer_to("write:relative/new=x"), format!("write error: {BAD_PARAMS}"));
     assert_eq!(fs::read_to_string(&direct).unwrap(), "secret words");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
 }
@@ -135,8 +139,11 @@ fn with_context_directory() -> (Swb, PathBuf) {
 fn context_directories_are_read_only() {
     let (swb, notes) = with_context_directory();
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say(&format!("read:{}", notes.display())), "read: notes");
-    assert_eq!(client.say(&format!("write:{}=x", notes.display())), format!("write error: {BAD_PARAMS}"));
+    assert_eq!(client.answer_to(&format!("read:{}", notes.display())), "read: notes");
+    assert_eq!(
+        client.answer_to(&format!("write:{}=x", notes.display())),
+        format!("write error: {BAD_PARAMS}")
+    );
 }
 
 #[test]
@@ -145,7 +152,7 @@ fn context_directories_are_read_only_in_terminals() {
     needs::landlock();
     let (swb, notes) = with_context_directory();
     let mut client = swb.chat_in("talk");
-    let said = client.say(&format!("term:cat {0}\\s echo x > {0} || echo refused", notes.display()));
+    let said = client.answer_to(&format!("term:cat {0}\\s echo x > {0} || echo refused", notes.display()));
     assert!(said.starts_with("term 0: notes") && said.ends_with("refused\n"), "{said}");
 }
 
@@ -155,11 +162,11 @@ fn terminals_run_commands_in_the_workspace() {
     let mut client = swb.chat_in("talk");
     let dir = work(&swb).canonicalize().unwrap();
     assert_eq!(
-        client.say("term:pwd; exit 3".replace(';', "\\s").as_str()),
+        client.answer_to("term:pwd; exit 3".replace(';', "\\s").as_str()),
         format!("term 3: {}\n", dir.display())
     );
-    assert_eq!(client.say("term:echo out\\s echo err >&2"), "term 0: out\nerr\n");
-    let killed = client.say("termkill:sleep 1000");
+    assert_eq!(client.answer_to("term:echo out\\s echo err >&2"), "term 0: out\nerr\n");
+    let killed = client.answer_to("termkill:sleep 1000");
     assert!(killed.starts_with("term 143") || killed.starts_with("term 137"), "{killed}");
 }
 
@@ -171,10 +178,10 @@ fn terminals_cannot_write_outside() {
     let mut client = swb.chat_in("talk");
     let out = swb.dir().join("out");
     fs::create_dir(&out).unwrap();
-    let said = client.say(&format!("term:echo x > {}/new || echo refused", out.display()));
+    let said = client.answer_to(&format!("term:echo x > {}/new || echo refused", out.display()));
     assert!(said.starts_with("term 0: ") && said.ends_with("refused\n"), "{said}");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
-    assert_eq!(client.say("term:echo x > inside && cat inside"), "term 0: x\n");
+    assert_eq!(client.answer_to("term:echo x > inside && cat inside"), "term 0: x\n");
 }
 
 #[test]
@@ -198,17 +205,17 @@ fn terminal_commands_end_with_the_prompt_or_the_session() {
 fn unknown_requests_are_rejected() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("call:elicitation/create"), format!("call error: {NO_METHOD}"));
-    assert_eq!(client.say("call:fs/read_text_file"), format!("call error: {BAD_PARAMS}"));
-    assert_eq!(client.say("call:terminal/output"), format!("call error: {BAD_PARAMS}"));
+    assert_eq!(client.answer_to("call:elicitation/create"), format!("call error: {NO_METHOD}"));
+    assert_eq!(client.answer_to("call:fs/read_text_file"), format!("call error: {BAD_PARAMS}"));
+    assert_eq!(client.answer_to("call:terminal/output"), format!("call error: {BAD_PARAMS}"));
 }
 
 #[test]
 fn an_agent_runs_in_the_directory_of_its_conversation() {
     let swb = scripted_with(&[]);
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("cwd"), work(&swb).to_str().unwrap());
-    assert_eq!(client.say("env:HOME"), swb.paths().home.to_str().unwrap());
+    assert_eq!(client.answer_to("cwd"), work(&swb).to_str().unwrap());
+    assert_eq!(client.answer_to("env:HOME"), swb.paths().home.to_str().unwrap());
 }
 
 #[test]
@@ -248,7 +255,7 @@ fn what_the_policy_allows_needs_no_approval() {
         .replace("[[agents]]", "[chat.allow]\ntools = [\"fetch\"]\ncommands = [\"cargo test\"]\n[[agents]]");
     let swb = configured(&config);
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("permit:cargo test"), "permit: yes\n");
+    assert_eq!(client.answer_to("permit:cargo test"), "permit: yes\n");
     let id = client.prompt("permit:cargo test --all");
     let asked = client.event("authorization_request");
     client.send(
@@ -270,14 +277,14 @@ fn a_domain_allowed_always_is_stored_in_the_workspace() {
         client.generation(&id).text()
     };
     assert_eq!(fetch(&mut client, "https://docs.example/a", true), "permit: yes\n");
-    assert_eq!(client.say("fetch:https://docs.example/b"), "permit: yes\n", "it is not asked again");
+    assert_eq!(client.answer_to("fetch:https://docs.example/b"), "permit: yes\n", "it is not asked again");
     assert_eq!(fetch(&mut client, "https://other.example/a", false), "permit: no\n");
     let list = client.ok_as("workspace_list", json!({}), "workspace_list_response");
     assert_eq!(list["workspaces"][0]["domains_approved"], json!({"docs.example": true}), "{list}");
     swb.stop_daemon();
     swb.start_daemon();
     let mut client = swb.chat_in("later");
-    assert_eq!(client.say("fetch:https://docs.example/c"), "permit: yes\n", "nor of the next daemon");
+    assert_eq!(client.answer_to("fetch:https://docs.example/c"), "permit: yes\n", "nor of the next daemon");
 }
 
 #[test]
@@ -297,26 +304,26 @@ fn changes_of_files_are_shown() {
 fn a_crashed_agent_is_restarted_and_continues() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    let first = client.say("session");
+    let first = client.answer_to("session");
     let (name, count) = first.split_once(' ').unwrap();
     assert_eq!(count, "1");
     let said = failure(&mut client, "stderr:the disk is full;say:half;crash:7");
     assert!(said.contains('7') && said.contains("the disk is full"), "{said}");
     // It counts from 100 on in a session that it was asked to load. What it repeats of it is not passed on.
-    assert_eq!(client.say("session"), format!("{name} 101"));
-    let pid: i64 = client.say("pid").trim().parse().unwrap();
+    assert_eq!(client.answer_to("session"), format!("{name} 101"));
+    let pid: i64 = client.answer_to("pid").trim().parse().unwrap();
     let guard = parent(pid);
     swb_testkit::signal(pid, rustix::process::Signal::KILL);
     // An agent is gone when its guard has seen to it that nothing is left.
     wait_for("its end", || (!is_alive(pid) && !is_alive(guard)).then_some(()));
-    assert_eq!(client.say("session"), format!("{name} 101"), "also when it has ended between prompts");
+    assert_eq!(client.answer_to("session"), format!("{name} 101"), "also when it has ended between prompts");
 }
 
 #[test]
 fn a_stop_during_session_load_keeps_the_session() {
     let swb = scripted_with(&["--hold-load", "hold", "--log", "log"]);
     let mut client = swb.chat_in("talk");
-    let first = client.say("session");
+    let first = client.answer_to("session");
     let (name, _) = first.split_once(' ').unwrap();
     failure(&mut client, "crash");
     fs::write(work(&swb).join("hold"), "").unwrap();
@@ -327,42 +334,42 @@ fn a_stop_during_session_load_keeps_the_session() {
     client.ok("chat_stop", json!({}));
     assert_eq!(client.generation(&id).status(), "stopped");
     fs::remove_file(work(&swb).join("hold")).unwrap();
-    assert_eq!(client.say("session"), format!("{name} 101"));
+    assert_eq!(client.answer_to("session"), format!("{name} 101"));
 }
 
 #[test]
 fn an_agent_that_cannot_load_gets_a_transcript() {
     let swb = scripted_with(&["--no-load"]);
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("my name is Ada"), "you said: my name is Ada");
-    assert_eq!(client.say("prompt"), "prompt", "an agent that remembers is told nothing twice");
+    assert_eq!(client.answer_to("my name is Ada"), "you said: my name is Ada");
+    assert_eq!(client.answer_to("prompt"), "prompt", "an agent that remembers is told nothing twice");
     failure(&mut client, "crash");
-    let prompt = client.say("prompt");
+    let prompt = client.answer_to("prompt");
     assert!(
         prompt.contains("User: my name is Ada") && prompt.contains("Assistant: you said: my name"),
         "{prompt}"
     );
-    assert_eq!(client.say("prompt"), "prompt");
+    assert_eq!(client.answer_to("prompt"), "prompt");
 }
 
 #[test]
 fn a_conversation_continues_after_the_daemon_is_killed() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    let first = client.say("session");
+    let first = client.answer_to("session");
     let (name, _) = first.split_once(' ').unwrap();
     swb.kill_daemon();
     let mut client = swb.chat_at("talk");
-    assert_eq!(client.say("session"), format!("{name} 101"));
+    assert_eq!(client.answer_to("session"), format!("{name} 101"));
 }
 
 #[test]
 fn a_cleared_conversation_gets_a_new_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    let first = client.say("session");
+    let first = client.answer_to("session");
     client.ok("chat_clear", json!({}));
-    let second = client.say("session");
+    let second = client.answer_to("session");
     assert!(second.ends_with(" 1") && second != first, "{first}, {second}");
 }
 
@@ -370,11 +377,11 @@ fn a_cleared_conversation_gets_a_new_session() {
 fn stray_output_is_ignored_up_to_a_limit() {
     let swb = scripted_with(&["--garbage"]);
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("garbage:50;wrong;say:well"), "well");
+    assert_eq!(client.answer_to("garbage:50;wrong;say:well"), "well");
     let said = failure(&mut client, "garbage:500;stall");
     assert!(said.contains("Agent Client Protocol"), "{said}");
     assert!(!said.contains("no JSON"), "its words are not repeated: {said}");
-    assert_eq!(client.say("say:again"), "again");
+    assert_eq!(client.answer_to("say:again"), "again");
     let said = failure(&mut client, "partial");
     assert!(said.contains("ended"), "{said}");
 }
@@ -383,11 +390,11 @@ fn stray_output_is_ignored_up_to_a_limit() {
 fn the_length_of_a_line_is_limited() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("big:4000000").len(), 4_000_000);
-    assert_eq!(client.say("big:16000000").len(), 16_000_000);
+    assert_eq!(client.answer_to("big:4000000").len(), 4_000_000);
+    assert_eq!(client.answer_to("big:16000000").len(), 16_000_000);
     let said = failure(&mut client, "big:17000000");
     assert!(said.contains("too long"), "{said}");
-    assert_eq!(client.say("say:again"), "again");
+    assert_eq!(client.answer_to("say:again"), "again");
 }
 
 /// An agent that reads a file as often at the same time as a prompt says before it takes any answer, and tells of each
@@ -416,13 +423,17 @@ fn an_agent_may_read_many_files_concurrently() {
     let swb = configured(&format!("{config}command = {}\n", json!(["python3", "-c", READER])));
     let mut client = swb.chat_in("talk");
     fs::write(work(&swb).join("large"), "x".repeat(8 << 20)).unwrap();
-    assert_eq!(client.say("6 large"), ["8388608"; 6].join(" "));
+    assert_eq!(client.answer_to("6 large"), ["8388608"; 6].join(" "));
     fs::write(work(&swb).join("medium"), "x".repeat(256 << 10)).unwrap();
-    assert_eq!(client.say("200 medium"), ["262144"; 200].join(" "), "more than are served at the same time");
+    assert_eq!(
+        client.answer_to("200 medium"),
+        ["262144"; 200].join(" "),
+        "more than are served at the same time"
+    );
     // Spelled out, it is longer than a line.
     fs::write(work(&swb).join("escapes"), "\u{1b}".repeat(8 << 20)).unwrap();
-    assert_eq!(client.say("2 escapes"), format!("{TOO_LONG} {TOO_LONG}"));
-    assert_eq!(client.say("1 large"), "8388608", "and it goes on");
+    assert_eq!(client.answer_to("2 escapes"), format!("{TOO_LONG} {TOO_LONG}"));
+    assert_eq!(client.answer_to("1 large"), "8388608", "and it goes on");
 }
 
 #[test]
@@ -431,7 +442,7 @@ fn errors_of_an_agent_are_reported() {
     let mut client = swb.chat_in("talk");
     assert!(failure(&mut client, "fail:no credit left").contains("no credit left"));
     assert!(failure(&mut client, "say:half;refuse").contains("refuses"));
-    assert_eq!(client.say("session").split(' ').nth(1), Some("3"), "it is still the same agent");
+    assert_eq!(client.answer_to("session").split(' ').nth(1), Some("3"), "it is still the same agent");
 }
 
 #[test]
@@ -464,7 +475,7 @@ fn a_stop_works_in_every_state_of_an_agent() {
         println!("{prompt}: {:?}", began.elapsed());
         assert!(began.elapsed() < STOP, "{prompt}: {:?}", began.elapsed());
         assert_eq!(generation.status(), "stopped", "{prompt}");
-        assert_eq!(client.say("say:again"), "again", "after {prompt}");
+        assert_eq!(client.answer_to("say:again"), "again", "after {prompt}");
     }
 }
 
@@ -506,7 +517,7 @@ fn a_stop_works_while_a_model_is_selected() {
     assert!(began.elapsed() < STOP);
     client.ok("config_set", json!({"model": "one of another agent"}));
     assert_eq!(
-        client.say("session").split(' ').nth(1),
+        client.answer_to("session").split(' ').nth(1),
         Some("1"),
         "a session in which nothing was said is not kept"
     );

@@ -97,7 +97,7 @@ impl Rig {
     /// What a shell command of the agent prints, with its exit code; `$S` is our program.
     #[track_caller]
     fn runs(&mut self, command: &str) -> String {
-        self.client.say(&script("sh", command))
+        self.client.answer_to(&script("sh", command))
     }
 }
 
@@ -246,8 +246,8 @@ fn confined_commands_of_an_agent_use_swb() {
     needs::landlock();
     let mut rig = Rig::new();
     near_and_far(&rig.swb);
-    assert_eq!(listed(&rig.client.say(&script("term", "$S ls --json"))), ["near"]);
-    let refused = rig.client.say(&script("term", "$S run -d -- touch pwned"));
+    assert_eq!(listed(&rig.client.answer_to(&script("term", "$S ls --json"))), ["near"]);
+    let refused = rig.client.answer_to(&script("term", "$S run -d -- touch pwned"));
     assert!(refused.starts_with("term 1: ") && refused.contains("this connection has 'agent'"), "{refused}");
 }
 
@@ -277,8 +277,8 @@ fn commands_of_a_model_use_swb() {
 #[test]
 fn the_connection_ends_with_the_agent() {
     let mut rig = Rig::new();
-    let pid = rig.client.say("pid").trim().parse().ok().and_then(Pid::from_raw).unwrap();
-    let number = rig.client.say("env:SWB_CONNECTION").parse().unwrap();
+    let pid = rig.client.answer_to("pid").trim().parse().ok().and_then(Pid::from_raw).unwrap();
+    let number = rig.client.answer_to("env:SWB_CONNECTION").parse().unwrap();
     // A copy that outlives the agent.
     let agent = pidfd_open(pid, PidfdFlags::empty()).unwrap();
     let socket = pidfd_getfd(&agent, number, PidfdGetfdFlags::empty()).unwrap();
@@ -291,7 +291,7 @@ fn the_connection_ends_with_the_agent() {
 #[test]
 fn agents_have_no_connection_unless_configured() {
     let swb = Swb::scripted(EXE, "");
-    assert_eq!(swb.chat_in("talk").say("env:SWB_CONNECTION"), "(not set)");
+    assert_eq!(swb.chat_in("talk").answer_to("env:SWB_CONNECTION"), "(not set)");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_changed_configuration_does_not_change_who_answers() {
     // A change on purpose is one.
     let mut client = swb.chat_at("old");
     client.ok("config_set", json!({"agent": "scripted"}));
-    assert_eq!(client.say("say:changed"), "changed");
+    assert_eq!(client.answer_to("say:changed"), "changed");
     drop(client);
     assert_eq!(reported(&swb, "old"), ["scripted"; 4]);
 }
@@ -82,7 +82,7 @@ fn a_changed_configuration_does_not_change_who_answers() {
 fn a_conversation_keeps_its_agent_after_a_crash() {
     let swb = without_agents();
     let mut client = swb.chat_in("new");
-    assert_eq!(client.say("echo begun"), "begun");
+    assert_eq!(client.answer_to("echo begun"), "begun");
     swb.configure(&scripted_agent(&[]));
     drop(client);
     swb.kill_daemon();
@@ -97,7 +97,7 @@ fn an_agent_chosen_by_its_kind_is_recorded_by_its_name() {
     assert_eq!(swb.ok(&["chat", "one", "--agent", "acp", "-m", "say:again"]), "again\n");
     let mut client = swb.chat_in("two");
     client.ok("config_set", json!({"agent": "pty"}));
-    assert_eq!(client.say("echo $((1 + 1))"), "2");
+    assert_eq!(client.answer_to("echo $((1 + 1))"), "2");
     drop(client);
     assert_eq!(reported(&swb, "two"), ["shell"; 4]);
 }
@@ -193,7 +193,7 @@ fn a_conversation_about_a_terminal_is_continued_with_its_program_only() {
     let swb = Swb::start(EXE);
     swb.ok(&["run", "-d", "-n", "api", "--", "python3", "-q"]);
     let mut client = swb.chat_at("api");
-    assert_eq!(client.say("1 + 1"), "2");
+    assert_eq!(client.answer_to("1 + 1"), "2");
     assert_eq!(reported(&swb, "api"), ["python3"; 4]);
     // Its program cannot be replaced by a setting.
     let set = client.ok("config_set", json!({"agent": "shell"}));

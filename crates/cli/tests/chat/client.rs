@@ -624,7 +624,7 @@ fn an_observer_watches_and_can_take_over() {
     let mut terminal = terminal(&swb, &["shared"]);
     terminal.until("you are watching");
     // What an agent says cannot act on the terminal.
-    owner.say("say:a\x1b]0;title\x07\u{9b}2Jb");
+    owner.answer_to("say:a\x1b]0;title\x07\u{9b}2Jb");
     terminal.until(r"a\u{1b}]0;title\u{7}\u{9b}2Jb");
     terminal.until("— ");
     assert!(!shown(&terminal).contains("\x1b]0;"));

@@ -37,7 +37,7 @@ fn talk(swb: &Swb, dir: &str, name: &str, said: &[&str]) -> ChatClient {
     let mut client = swb.chat();
     client.create(json!({"workspace": swb.workspace(dir), "session_id": name}));
     for text in said {
-        client.say(text);
+        client.answer_to(text);
     }
     client
 }
@@ -97,7 +97,7 @@ fn a_saved_conversation_continues_with_its_terminal() {
     let mut client = swb.chat();
     let loaded = client.ok("session_load", json!({"session_id": "term"}));
     assert_eq!((loaded["messages"].as_array().unwrap().len(), &loaded["title"]), (4, &json!("in a shell")));
-    assert_eq!(client.say("echo $x"), "kept", "it is the same shell");
+    assert_eq!(client.answer_to("echo $x"), "kept", "it is the same shell");
     client.ok("session_save", json!({}));
     assert_eq!(swb.json(&["history", "show", "term"])["messages"].as_array().unwrap().len(), 6);
 }
@@ -196,7 +196,7 @@ fn a_damaged_file_is_reported_and_not_changed() {
     std::fs::write(&file, "not a database at all, but somebody's notes\n".repeat(50)).unwrap();
     let mut client = swb.chat();
     client.create(json!({"workspace": swb.workspace("p")}));
-    client.say("hello");
+    client.answer_to("hello");
     let output = swb.run(&["history", "--all"]);
     assert_eq!(output.status.code(), Some(1));
     let words = said(&output);

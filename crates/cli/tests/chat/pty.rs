@@ -62,25 +62,29 @@ fn a_shell_answers() {
     assert_eq!((first.status(), first.text().as_str()), ("completed", "hi"), "{first:?}");
     let user = &first.all("chat_message")[0];
     assert_eq!((&user["role"], &user["content"]), (&json!("user"), &json!("echo hi")));
-    assert_eq!(client.say("printf 'a\\n\\nb ü 日本\\n'"), "a\n\nb ü 日本");
-    assert_eq!(client.say("true"), "", "a command may say nothing");
+    assert_eq!(client.answer_to("printf 'a\\n\\nb ü 日本\\n'"), "a\n\nb ü 日本");
+    assert_eq!(client.answer_to("true"), "", "a command may say nothing");
     let here = swb.workspace("").display().to_string();
-    assert_eq!(client.say("pwd"), here.trim_end_matches('/'));
+    assert_eq!(client.answer_to("pwd"), here.trim_end_matches('/'));
     assert_eq!(
-        client.say("cat <<E\none\ntwo\nE").lines().last(),
+        client.answer_to("cat <<E\none\ntwo\nE").lines().last(),
         Some("two"),
         "several lines are one prompt"
     );
-    assert_eq!(client.say("umask"), "0022", "files are made as the user wants them, not as the daemon does");
+    assert_eq!(
+        client.answer_to("umask"),
+        "0022",
+        "files are made as the user wants them, not as the daemon does"
+    );
 }
 
 #[test]
 fn an_interpreter_answers() {
     let swb = with(&["python3", "-q"], "");
     let mut client = swb.chat_in("py");
-    assert_eq!(client.say("6 * 7"), "42");
-    assert_eq!(client.say("'two\\nlines'"), "'two\\nlines'");
-    assert!(client.say("1 / 0").contains("ZeroDivisionError"));
+    assert_eq!(client.answer_to("6 * 7"), "42");
+    assert_eq!(client.answer_to("'two\\nlines'"), "'two\\nlines'");
+    assert!(client.answer_to("1 / 0").contains("ZeroDivisionError"));
 }
 
 // SS-52, SS-53
@@ -88,7 +92,7 @@ fn an_interpreter_answers() {
 fn an_answer_is_sent_while_it_grows() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    client.say("true");
+    client.answer_to("true");
     let id = client.prompt("for n in 1 2 3; do echo line $n; sleep 1; done");
     let begun = Instant::now();
     client.until("line 1");
@@ -105,39 +109,39 @@ fn an_answer_is_sent_while_it_grows() {
 fn a_running_program_can_be_stopped() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    client.say("true");
+    client.answer_to("true");
     let id = client.prompt("echo begun; sleep 300");
     client.until("begun");
     let asked = Instant::now();
     client.ok("chat_stop", json!({}));
     assert_eq!(client.generation(&id).status(), "stopped");
     assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
-    assert_eq!(client.say("echo again"), "again", "the same shell goes on");
+    assert_eq!(client.answer_to("echo again"), "again", "the same shell goes on");
 }
 
 #[test]
 fn an_ended_terminal_is_created_again() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    assert_eq!(client.say("gone=no; echo set"), "set");
+    assert_eq!(client.answer_to("gone=no; echo set"), "set");
     let first = pid(&swb, "sh").unwrap();
     let ended = client.chat("exit 3");
     assert_ne!(ended.status(), "completed", "{ended:?}");
     assert!(ended.answer["error"]["message"].as_str().unwrap().contains("ended"), "{}", ended.answer);
-    assert_eq!(client.say("echo ${gone-yes}"), "yes");
+    assert_eq!(client.answer_to("echo ${gone-yes}"), "yes");
     let second = pid(&swb, "sh").unwrap();
     assert_ne!(first, second);
     // Also when it ends between two prompts.
     signal(second, rustix::process::Signal::KILL);
     gone(&swb, "sh");
-    assert_eq!(client.say("echo back"), "back");
+    assert_eq!(client.answer_to("echo back"), "back");
 }
 
 #[test]
 fn a_terminal_is_removed_with_its_conversation() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    client.say("true");
+    client.answer_to("true");
     assert!(pid(&swb, "sh").is_some());
     client.ok("session_delete", json!({"session_id": "sh"}));
     gone(&swb, "sh");
@@ -147,23 +151,23 @@ fn a_terminal_is_removed_with_its_conversation() {
 fn an_agent_forgets_a_conversation_that_is_cleared() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    assert_eq!(client.say("kept=yes; echo set"), "set");
+    assert_eq!(client.answer_to("kept=yes; echo set"), "set");
     client.ok("chat_clear", json!({}));
-    assert_eq!(client.say("echo ${kept-gone}; kept=again"), "gone");
-    assert_eq!(client.say("echo $kept"), "again", "it is forgotten once");
+    assert_eq!(client.answer_to("echo ${kept-gone}; kept=again"), "gone");
+    assert_eq!(client.answer_to("echo $kept"), "again", "it is forgotten once");
     client.ok("chat_clear", json!({}));
     swb.kill_daemon();
     let mut client = swb.chat_at("sh");
-    assert_eq!(client.say("echo ${kept-gone}"), "gone", "also by the next daemon");
+    assert_eq!(client.answer_to("echo ${kept-gone}"), "gone", "also by the next daemon");
     client.ok("chat_clear", json!({}));
     client.ok("session_delete", json!({"session_id": "sh"}));
     gone(&swb, "sh");
     // A terminal that was there before is somebody else's.
     start(&swb, "mine", &["sh"], "ready");
     let mut client = swb.chat_at("mine");
-    client.say("kept=yes");
+    client.answer_to("kept=yes");
     client.ok("chat_clear", json!({}));
-    assert_eq!(client.say("echo $kept"), "yes");
+    assert_eq!(client.answer_to("echo $kept"), "yes");
 }
 
 #[test]
@@ -172,13 +176,13 @@ fn an_existing_terminal_is_used_and_never_removed() {
     start(&swb, "mine", &["sh"], "ready");
     let process = pid(&swb, "mine");
     let mut client = swb.chat_at("mine");
-    assert_eq!(client.say("echo hello"), "hello");
+    assert_eq!(client.answer_to("echo hello"), "hello");
     // SS-45 and the like hold for it as for others; deleting the conversation is not deleting the terminal.
     client.ok("session_delete", json!({"session_id": "mine"}));
     assert_eq!(pid(&swb, "mine"), process);
     assert_eq!(swb.ok(&["ask", "mine", "echo still"]).trim(), "still");
     let mut client = swb.chat_at("mine");
-    assert_eq!(client.say("echo again"), "again");
+    assert_eq!(client.answer_to("echo again"), "again");
     swb.ok(&["kill", "mine"]);
     assert_ne!(client.chat("echo gone").status(), "completed");
 }
@@ -187,22 +191,22 @@ fn an_existing_terminal_is_used_and_never_removed() {
 fn the_same_agent_is_a_terminal_and_a_conversation() {
     let swb = with_shell();
     let mut client = swb.chat_in("both");
-    client.say("true");
+    client.answer_to("true");
     let mut terminal = Terminal::start(swb.command(&["attach", "both"]), 100, 30);
     terminal.until("true");
-    assert_eq!(client.say("echo from the chat"), "from the chat");
+    assert_eq!(client.answer_to("echo from the chat"), "from the chat");
     terminal.until("from the chat");
     terminal.type_in(b"kept=here\r");
     terminal.until("kept=here");
     becomes(&swb, "both", "ready");
-    assert_eq!(client.say("echo $kept"), "here");
+    assert_eq!(client.answer_to("echo $kept"), "here");
 }
 
 #[test]
 fn concurrent_prompts_get_their_own_answers() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    client.say("true");
+    client.answer_to("true");
     let id = client.prompt("sleep 1; echo chat");
     let asked = swb.ok(&["ask", "sh", "echo ask"]);
     assert_eq!(asked.trim(), "ask");
@@ -214,14 +218,14 @@ fn concurrent_prompts_get_their_own_answers() {
 fn a_terminal_keeps_its_conversation_after_a_daemon_crash() {
     let swb = with_shell();
     let mut client = swb.chat_in("sh");
-    assert_eq!(client.say("kept=yes; echo set"), "set");
+    assert_eq!(client.answer_to("kept=yes; echo set"), "set");
     let process = pid(&swb, "sh");
     // The second line shows that the daemon has had the time to note that the program works.
     client.prompt("echo begun; sleep 1; echo goes on; sleep 2; echo finished");
     client.until("goes on");
     swb.kill_daemon();
     let mut client = swb.chat_at("sh");
-    assert_eq!(client.say("echo $kept"), "yes", "it is the same shell");
+    assert_eq!(client.answer_to("echo $kept"), "yes", "it is the same shell");
     assert_eq!(pid(&swb, "sh"), process);
     swb.kill_daemon();
     // Nobody has said anything to it since, and yet it goes.
@@ -235,11 +239,11 @@ fn changing_the_agent_replaces_the_terminal() {
     let swb =
         with(&["/bin/sh"], "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]");
     let mut client = swb.chat_in("it");
-    assert_eq!(client.say("echo $((1 + 1))"), "2");
+    assert_eq!(client.answer_to("echo $((1 + 1))"), "2");
     client.ok("config_set", json!({"agent": "py"}));
-    assert_eq!(client.say("'py' + 'thon'"), "'python'");
+    assert_eq!(client.answer_to("'py' + 'thon'"), "'python'");
     client.ok("config_set", json!({"agent": "it"}));
-    assert_eq!(client.say("echo sh"), "sh");
+    assert_eq!(client.answer_to("echo sh"), "sh");
 }
 
 #[test]
@@ -247,12 +251,12 @@ fn changed_defaults_keep_the_terminal() {
     const PYTHON: &str = "[[agents]]\nname = \"py\"\nkind = \"pty\"\ncommand = [\"python3\", \"-q\"]";
     let swb = with(&["/bin/sh"], PYTHON);
     let mut client = swb.chat_in("it");
-    assert_eq!(client.say("kept=yes; echo set"), "set");
+    assert_eq!(client.answer_to("kept=yes; echo set"), "set");
     let shell = "[[agents]]\nname = \"it\"\nkind = \"pty\"\ncommand = [\"/bin/sh\"]\n";
     swb.configure(&format!("[chat]\nbackend = \"py\"\n{shell}{PYTHON}"));
     swb.ok(&["upgrade"]);
     let mut client = swb.chat_at("it");
-    assert_eq!(client.say("echo $kept"), "yes");
+    assert_eq!(client.answer_to("echo $kept"), "yes");
 }
 
 #[test]
@@ -270,13 +274,13 @@ fn the_agent_of_an_existing_terminal_is_its_program() {
 fn a_screen_agent_answers() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
-    assert_eq!(client.say("say hello there"), "hello there");
+    assert_eq!(client.answer_to("say hello there"), "hello there");
     let long = client.chat("lines 5");
     assert_eq!(long.text(), "line 1\nline 2\nline 3\nline 4\nline 5", "{long:?}");
     assert!(long.all("chat_message").len() > 3, "it was told in parts: {long:?}");
-    assert_eq!(client.say("say bye"), "bye");
+    assert_eq!(client.answer_to("say bye"), "bye");
     assert_ne!(client.chat("end").status(), "completed");
-    assert_eq!(client.say("say again"), "again");
+    assert_eq!(client.answer_to("say again"), "again");
 }
 
 #[test]
@@ -285,9 +289,9 @@ fn a_command_without_output_has_an_empty_answer() {
         "while printf '> '; read -r line; do case $line in quiet) ;; *) echo got $line;; esac; done";
     let swb = with(&["sh", "-c", program], "profile = \"generic\"");
     let mut client = swb.chat_in("it");
-    assert_eq!(client.say("something"), "got something");
-    assert_eq!(client.say("quiet"), "");
-    assert_eq!(client.say("more"), "got more");
+    assert_eq!(client.answer_to("something"), "got something");
+    assert_eq!(client.answer_to("quiet"), "");
+    assert_eq!(client.answer_to("more"), "got more");
 }
 
 // SS-60
@@ -321,7 +325,7 @@ fn a_dialog_is_an_approval_and_the_decision_presses_its_key() {
 fn enter_after_a_prompt_does_not_answer_a_dialog() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
-    client.say("say ready");
+    client.answer_to("say ready");
     let refused = client.chat("trap");
     assert_ne!(refused.status(), "completed", "{refused:?}");
     let why = refused.answer["error"]["message"].as_str().unwrap();
@@ -367,7 +371,7 @@ fn a_dialog_answered_in_the_terminal_withdraws_its_approval() {
     let generation = client.generation(&id);
     assert_eq!(generation.status(), "completed");
     shows(&swb, "painter", "it ran once, and then was denied");
-    assert_eq!(client.say("say on"), "on", "and nothing else was typed");
+    assert_eq!(client.answer_to("say on"), "on", "and nothing else was typed");
 }
 
 #[test]
@@ -455,12 +459,12 @@ fn a_dialog_with_several_answers_is_a_question() {
 fn a_prompt_stopped_while_typing_is_removed() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
-    client.say("say ready");
+    client.answer_to("say ready");
     let id = client.prompt("clock");
     shows(&swb, "painter", "❯ clock");
     client.ok("chat_stop", json!({}));
     assert_eq!(client.generation(&id).status(), "stopped");
-    assert_eq!(client.say("say on"), "on");
+    assert_eq!(client.answer_to("say on"), "on");
     assert!(!swb.ok(&["screen", "painter"]).contains("clocksay"), "nothing was left in the box");
 }
 
@@ -469,12 +473,12 @@ fn a_prompt_stopped_while_typing_is_removed() {
 fn a_prompt_restored_by_the_agent_is_removed() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
-    client.say("say ready");
+    client.answer_to("say ready");
     let id = client.prompt("think");
     shows(&swb, "painter", "Working…");
     client.ok("chat_stop", json!({}));
     assert_eq!(client.generation(&id).status(), "stopped");
-    assert_eq!(client.say("say on"), "on");
+    assert_eq!(client.answer_to("say on"), "on");
     assert!(!swb.ok(&["screen", "painter"]).contains("thinksay"), "nothing was left in the box");
 }
 
@@ -483,7 +487,7 @@ fn a_prompt_restored_by_the_agent_is_removed() {
 fn a_screen_agent_can_be_stopped_working_or_asking() {
     let swb = with_painter();
     let mut client = swb.chat_in("painter");
-    client.say("say ready");
+    client.answer_to("say ready");
     for what in ["work", "ask rm -r ."] {
         let id = client.prompt(what);
         match what {
@@ -494,7 +498,7 @@ fn a_screen_agent_can_be_stopped_working_or_asking() {
         client.ok("chat_stop", json!({}));
         assert_eq!(client.generation(&id).status(), "stopped", "{what}");
         assert!(asked.elapsed() < Duration::from_secs(2), "{what}: {:?}", asked.elapsed());
-        assert_eq!(client.say("say on"), "on", "after {what}");
+        assert_eq!(client.answer_to("say on"), "on", "after {what}");
     }
     let log = swb.ok(&["screen", "painter"]);
     assert!(log.contains("interrupted") && log.contains("was denied"), "{log}");

@@ -180,7 +180,7 @@ fn states_of_agents_cannot_act_on_the_terminal() {
 fn conversations_cannot_act_on_the_terminal() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("evil");
-    client.say(&format!("say:hello{HOSTILE}"));
+    client.answer_to(&format!("say:hello{HOSTILE}"));
     client.ok("session_save", serde_json::json!({}));
     harmless("history", &shown(swb.command(&["history"])), r"\u{1b}]52");
     harmless("history show", &shown(swb.command(&["history", "show", "evil"])), "hello");

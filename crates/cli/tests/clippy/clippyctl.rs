@@ -20,7 +20,7 @@ fn ask(args: &[&str], answer: &Response<'_>) -> (String, Output) {
     let mut peer = broker.accept();
     peer.greet("client");
     let Said::Other(request) = peer.hear() else { panic!("no request") };
-    peer.say(&Message::Response(answer.clone()));
+    peer.send(&Message::Response(answer.clone()));
     (request, child.wait_with_output().expect("it ends"))
 }
 
@@ -167,7 +167,7 @@ fn clippyctl_is_also_a_verb_of_swb() {
     let mut peer = broker.accept();
     peer.greet("client");
     assert_eq!(peer.hear(), Said::Other("1 ListSessions".into()));
-    peer.say(&Message::Response(Response { sessions: Some(Vec::new()), ..Response::ok(1) }));
+    peer.send(&Message::Response(Response { sessions: Some(Vec::new()), ..Response::ok(1) }));
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(text(&output.stdout), "[]\n");
 }
@@ -212,7 +212,7 @@ fn a_misbehaving_broker_is_an_error() {
             peer.stream.write_all(&[0, 0, 1, 0, 0x83]).expect("it listens");
         },
         // Another version, nonsense, an endless length.
-        |mut peer| peer.say(&Message::HelloAck { error: Some("version_mismatch") }),
+        |mut peer| peer.send(&Message::HelloAck { error: Some("version_mismatch") }),
         |mut peer| peer.stream.write_all(b"\0\0\0\x01\xc1").expect("it listens"),
         |mut peer| peer.stream.write_all(b"\xff\xff\xff\xff").expect("it listens"),
         // An answer without what was asked for.
@@ -239,9 +239,9 @@ fn unrelated_messages_are_ignored() {
     peer.greet("client");
     peer.hear();
     peer.inject(b"x");
-    peer.say(&Message::Response(Response { size: Some(1), ..Response::ok(77) }));
-    peer.say(&Message::Unknown);
-    peer.say(&Message::Response(Response { size: Some(2), ..Response::ok(1) }));
+    peer.send(&Message::Response(Response { size: Some(1), ..Response::ok(77) }));
+    peer.send(&Message::Unknown);
+    peer.send(&Message::Response(Response { size: Some(2), ..Response::ok(1) }));
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(text(&output.stdout), "2 bytes\n");
 }

@@ -182,7 +182,7 @@ fn a_rejected_registration_is_retried() {
     let mut peer = broker.accept();
     peer.greet("wrapper");
     let Said::Register { id, registered } = peer.hear() else { panic!("no registration") };
-    peer.say(&Message::Response(Response::error(id, Reason::DuplicateSession)));
+    peer.send(&Message::Response(Response::error(id, Reason::DuplicateSession)));
     let (_peer, again) = broker.registered();
     assert_eq!(again, registered);
     prompt(&mut terminal);

@@ -70,7 +70,7 @@ fn send_replies_when_the_terminal_has_taken_every_byte() {
     let mut sender = swb.control();
     sender.send(&json!({"cmd": "send", "session": "x", "text": text}));
     assert_eq!(sender.item(swb_testkit::QUIET), None, "the program does not read yet");
-    fifo.tell("");
+    fifo.write("");
     assert_eq!(sender.answer().unwrap(), json!({"ok": true}));
     client.until("done\n");
     assert!(std::fs::read_to_string(workspace.join("got")).unwrap() == text);

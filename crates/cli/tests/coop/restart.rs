@@ -108,7 +108,7 @@ fn input_waits_for_the_next_process_and_unread_input_is_dropped() {
     client.until("ready\n");
     client.type_in(b"for the first one");
     swb.coop().ok(&json!({"cmd": "ls"}));
-    fifo.tell("");
+    fifo.write("");
     client.event("pty_restarting");
     client.type_in(b"for the next one");
     // The fresh terminal may have echoed it before the process changed that; then the process has it.
@@ -129,7 +129,7 @@ fn a_megabyte_of_unread_input_is_dropped_at_the_end() {
     typist.type_in(&vec![b'x'; 1_000_000]);
     let mut other = swb.attach("x");
     other.until("ready\n");
-    fifo.tell("");
+    fifo.write("");
     other.event("pty_restarting");
     other.until("ready\n");
     other.type_in(b"other");

@@ -347,5 +347,5 @@ fn a_client_that_receives_events_does_not_time_out() {
     assert_eq!(generation.status(), "completed");
     assert_eq!(generation.text().lines().count(), 12);
     // Nor is waiting for an agent that says nothing for a while.
-    assert_eq!(client.say("sleep:2500;say:at last"), "at last");
+    assert_eq!(client.answer_to("sleep:2500;say:at last"), "at last");
 }

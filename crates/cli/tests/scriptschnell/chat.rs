@@ -57,14 +57,14 @@ fn chunks_make_up_the_text() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     let numbers: String = (0..2000).map(|n| format!("{n} ")).collect();
-    assert_eq!(client.say("chunks:2000"), numbers);
+    assert_eq!(client.answer_to("chunks:2000"), numbers);
     assert_eq!(
-        client.say("split:äöü€🐔👩\u{200d}👩\u{200d}👧e\u{301}"),
+        client.answer_to("split:äöü€🐔👩\u{200d}👩\u{200d}👧e\u{301}"),
         "äöü€🐔👩\u{200d}👩\u{200d}👧e\u{301}"
     );
-    assert_eq!(client.say("say:tab\\nline\\n\\n  indented"), "tab\nline\n\n  indented");
-    assert_eq!(client.say("big:3000000").len(), 3_000_000);
-    assert_eq!(client.say("what nobody understands"), "you said: what nobody understands");
+    assert_eq!(client.answer_to("say:tab\\nline\\n\\n  indented"), "tab\nline\n\n  indented");
+    assert_eq!(client.answer_to("big:3000000").len(), 3_000_000);
+    assert_eq!(client.answer_to("what nobody understands"), "you said: what nobody understands");
 }
 
 // SS-52: an answer without a word has one final chunk, too.
@@ -117,7 +117,7 @@ fn prompts_that_cannot_be_sent_are_refused() {
     client.ok("chat_stop", json!({}));
     client.generation(&id);
     assert_eq!(count(&mut client, "talk"), 2);
-    assert_eq!(client.say("say:again"), "again");
+    assert_eq!(client.answer_to("say:again"), "again");
 }
 
 // SS-55: what is sent right after the reply to a stop waits until the agent has stopped.
@@ -172,7 +172,7 @@ fn a_slow_agent_delays_no_other_session() {
     slow.prompt("say:begun;hang");
     slow.until("begun");
     let mut quick = swb.chat_in("quick");
-    assert_eq!(quick.say("say:quick"), "quick");
+    assert_eq!(quick.answer_to("say:quick"), "quick");
 }
 
 // SS-55, Q-59: whatever the agent is doing, it is over within two seconds.
@@ -205,7 +205,7 @@ fn a_stop_ends_every_agent_in_time() {
         );
         let last = generation.all("chat_message").pop();
         assert!(last.is_none_or(|chunk| chunk["is_final"] == true), "{doing}");
-        assert_eq!(client.say("say:and on"), "and on", "{doing}");
+        assert_eq!(client.answer_to("say:and on"), "and on", "{doing}");
     }
 }
 
@@ -232,10 +232,10 @@ fn a_stop_without_a_generation_does_nothing() {
     for _ in 0..2 {
         assert_eq!(client.ok("chat_stop", json!({})), json!({"status": "stopped"}));
     }
-    assert_eq!(client.say("say:hello"), "hello");
+    assert_eq!(client.answer_to("say:hello"), "hello");
     client.ok("chat_stop", json!({}));
     assert!(client.so_far().is_empty());
-    assert_eq!(client.say("say:again"), "again");
+    assert_eq!(client.answer_to("say:again"), "again");
 }
 
 // SS-56
@@ -243,13 +243,13 @@ fn a_stop_without_a_generation_does_nothing() {
 fn a_conversation_can_be_cleared() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    client.say("say:hello");
-    let before = client.say("session");
+    client.answer_to("say:hello");
+    let before = client.answer_to("session");
     assert_eq!(count(&mut client, "talk"), 4);
     assert_eq!(client.ok("chat_clear", json!({})), json!({"status": "cleared"}));
     assert_eq!(count(&mut client, "talk"), 0);
     // The agent has forgotten it, too.
-    let after = client.say("session");
+    let after = client.answer_to("session");
     assert_ne!(before.split(' ').next(), after.split(' ').next());
     assert_eq!(count(&mut client, "talk"), 2);
 }
@@ -338,7 +338,7 @@ fn an_agent_that_fails_is_an_error() {
             generation.answer
         );
         assert_eq!(generation.text(), "half", "{doing}");
-        assert_eq!(client.say("say:and on"), "and on", "{doing}");
+        assert_eq!(client.answer_to("say:and on"), "and on", "{doing}");
     }
 }
 
@@ -347,7 +347,7 @@ fn an_agent_that_fails_is_an_error() {
 fn stray_agent_output_is_not_forwarded() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("say:a;garbage:3;wrong;say:b"), "ab");
+    assert_eq!(client.answer_to("say:a;garbage:3;wrong;say:b"), "ab");
 }
 
 // SS-80: an agent that cannot be started, or is not there, says what to do.

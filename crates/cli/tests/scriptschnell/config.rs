@@ -132,12 +132,12 @@ fn another_agent_can_be_chosen() {
     let swb =
         configured(&format!("{}{}", scripted_agent(&[]), MODEL.replace("[chat]\nbackend = \"m\"\n", "")));
     let mut client = swb.chat_in("talk");
-    assert_eq!(client.say("say:hello"), "hello");
+    assert_eq!(client.answer_to("say:hello"), "hello");
     let set = client.ok("config_set", json!({"agent": "other"}));
     assert_eq!(set["updated"], json!({"agent": "other"}));
     assert_eq!(config(&mut client, &["model"]), json!({"model": "large"}));
     client.ok("config_set", json!({"agent": "scripted"}));
-    assert_eq!(client.say("say:again"), "again");
+    assert_eq!(client.answer_to("say:again"), "again");
 }
 
 // ---- workspaces ----

@@ -14,10 +14,10 @@ fn an_agent_chosen_before_the_session_is_kept() {
     let mut client = swb.chat();
     let options = json!({"agent": "scripted"});
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk", "options": options}));
-    let first = client.say("pid");
-    assert_eq!(client.say("pid"), first, "the same process answers");
+    let first = client.answer_to("pid");
+    assert_eq!(client.answer_to("pid"), first, "the same process answers");
     client.ok("chat_stop", json!({}));
-    assert_eq!(client.say("pid"), first);
+    assert_eq!(client.answer_to("pid"), first);
 }
 
 // SS-53: whoever comes in the middle of an answer has all of its text in the end.
@@ -70,7 +70,7 @@ fn a_session_with_auto_save_is_saved_before_it_is_unloaded() {
     let mut client = swb.chat();
     let options = json!({"auto_save": true, "save_interval_seconds": 3600});
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk", "options": options}));
-    client.say("say:one");
+    client.answer_to("say:one");
     client.ask("close", json!({"preserve_session": false}));
     let mut client = swb.chat();
     let loaded = wait_for("the session to be on disk", || {

@@ -255,7 +255,7 @@ fn an_observer_that_does_not_read_delays_no_other() {
         of_kind(&seen, "chat_message").into_iter().filter(|chunk| chunk["role"] == "assistant").collect();
     assert!(!chunks.is_empty() && chunks.len() < 12_000, "{} chunks", chunks.len());
     assert!(chunks.iter().enumerate().all(|(n, chunk)| chunk["chunk_index"] == n), "what came is in order");
-    assert_eq!(owner.say("say:still here"), "still here");
+    assert_eq!(owner.answer_to("say:still here"), "still here");
 }
 
 // SS-77: an owner that does not read is closed as well, and followed.
@@ -269,7 +269,7 @@ fn an_owner_that_does_not_read_is_replaced() {
     assert_eq!(text.matches("x\n").count(), 12_000);
     wait_for("the end of who does not read", || hung_up(&lazy).then_some(()));
     wait_for("ownership", || (observer.ask("chat_stop", json!({}))["type"] == "chat_stop").then_some(()));
-    assert_eq!(observer.say("say:mine"), "mine");
+    assert_eq!(observer.answer_to("say:mine"), "mine");
 }
 
 // SS-77: also one that asks and does not read the answers.

@@ -68,7 +68,7 @@ fn a_close_keeps_the_session_by_default() {
         [("a", json!(null), true), ("b", json!(true), true), ("c", json!(false), false)]
     {
         let mut client = swb.chat_in(name);
-        client.say("say:hello");
+        client.answer_to("say:hello");
         client.begin("close", json!({"preserve_session": preserve}));
         client.to_end();
         let mut other = swb.chat();
@@ -87,12 +87,12 @@ fn a_close_keeps_the_session_by_default() {
 fn a_close_removes_no_saved_and_no_shared_session() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
-    owner.say("say:hello");
+    owner.answer_to("say:hello");
     owner.ok("session_save", json!({}));
     let mut observer = swb.chat_at("talk");
     observer.begin("close", json!({"preserve_session": false}));
     observer.to_end();
-    assert_eq!(owner.say("say:still here"), "still here");
+    assert_eq!(owner.answer_to("say:still here"), "still here");
     owner.begin("close", json!({"preserve_session": false}));
     owner.to_end();
     let mut other = swb.chat();
@@ -189,7 +189,7 @@ fn a_crashed_agent_leaves_no_process() {
     let (id, all) = family(&mut client, "crash:3");
     assert_eq!(client.generation(&id).status(), "INTERNAL_ERROR");
     all_end(&all);
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
 }
 
 // SS-55: one that ignores the wish to stop is ended with all it has started.
@@ -203,7 +203,7 @@ fn an_agent_that_hangs_is_ended_by_a_stop() {
     assert_eq!(client.generation(&id).status(), "stopped");
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     all_end(&all);
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
 }
 
 // SS-42: a session that is deleted takes its agent along.
@@ -223,7 +223,7 @@ fn a_conversation_outlives_the_daemons_death() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
     client.ok("config_set", json!({"max_tokens": 77}));
-    client.say("say:hello");
+    client.answer_to("say:hello");
     client.prompt("say:half of;say:it;hang");
     client.until("it");
     let took = swb.kill_daemon();
@@ -239,7 +239,7 @@ fn a_conversation_outlives_the_daemons_death() {
     let marks: Vec<bool> = messages.iter().map(|message| message["ending"] == "interrupted").collect();
     assert_eq!(marks, [false, false, false, true], "{messages:?}");
     assert_eq!(client.ok("config_get", json!({"keys": ["max_tokens"]}))["config"]["max_tokens"], 77);
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
     // Nothing of it was written to disk: an orderly stop forgets it.
 }
 
@@ -254,7 +254,7 @@ fn complete_answers_are_never_lost() {
             wait_for("the socket", || ChatClient::connect(&swb.paths().scriptschnell_socket()).ok());
         client.auth(&[]);
         client.ok("session_attach", json!({"session_id": "talk"}));
-        assert_eq!(client.say("chunks:50").split_whitespace().count(), 50);
+        assert_eq!(client.answer_to("chunks:50").split_whitespace().count(), 50);
         complete += 1;
         client.prompt("stamp:100000,1");
         for _ in 0..=round * 7 {
@@ -283,7 +283,7 @@ fn pending_operations_are_not_executed_after_a_kill() {
     let mut client = wait_for("the socket", || ChatClient::connect(&swb.paths().scriptschnell_socket()).ok());
     client.auth(&[]);
     client.ok("session_attach", json!({"session_id": "talk"}));
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
     assert!(!file.exists());
 }
 
@@ -308,7 +308,7 @@ fn agents_that_cannot_start_are_an_error() {
     let mut swb = Swb::new(EXE);
     swb.configure(&scripted_agent(&["--garbage"]));
     swb.start_daemon();
-    assert_eq!(swb.chat_in("talk").say("say:hello"), "hello");
+    assert_eq!(swb.chat_in("talk").answer_to("say:hello"), "hello");
     let mut swb = Swb::new(EXE);
     swb.configure(&scripted_agent(&["--mute"]));
     swb.start_daemon();
@@ -334,7 +334,7 @@ fn events_are_logged_and_content_is_not() {
     let welcome = client.ok_as("auth_request", json!({"token": "tell-nobody"}), "auth_response");
     let connection = welcome["connection_id"].as_str().unwrap().to_owned();
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "logged-session"}));
-    client.say("say:secret-words;think:secret-words;tool:read:secret-words");
+    client.answer_to("say:secret-words;think:secret-words;tool:read:secret-words");
     client.refused("session_attach", json!({"session_id": "secret-words"}));
     client.chat("fail:secret-words");
     client.ok("session_delete", json!({"session_id": "logged-session"}));

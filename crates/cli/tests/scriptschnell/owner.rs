@@ -139,7 +139,7 @@ fn the_longest_attached_observer_becomes_the_owner() {
     assert!(may_act(&mut others[0]) && !may_act(&mut first));
     drop(others);
     becomes_owner(&mut first);
-    assert_eq!(first.say("say:mine"), "mine");
+    assert_eq!(first.answer_to("say:mine"), "mine");
 }
 
 /// A client in a process of its own that makes a session, says a prompt and stays.
@@ -191,7 +191,7 @@ fn a_killed_owner_is_replaced() {
     std::fs::write(&gate, "").unwrap();
     observer.until("after");
     wait_for("the end", || (observer.ask("chat_clear", json!({}))["type"] == "chat_clear").then_some(()));
-    assert_eq!(observer.say("say:mine"), "mine");
+    assert_eq!(observer.answer_to("say:mine"), "mine");
 }
 
 // SS-62: the owner's process is killed while something waits for its decision: that is a denial.
@@ -222,7 +222,7 @@ fn ownership_can_be_taken_over() {
     let taken = other.ok("session_attach", json!({"session_id": "talk", "takeover": true}));
     assert_eq!(taken["status"], "attached");
     assert!(may_act(&mut other) && !may_act(&mut owner));
-    assert_eq!(other.say("say:mine"), "mine");
+    assert_eq!(other.answer_to("say:mine"), "mine");
     // The former owner still sees what happens.
     assert_eq!(assistant_text(&owner.so_far()), "mine");
     let mut third = swb.chat();
@@ -311,7 +311,7 @@ fn many_clients_attach_and_detach() {
         wait_for("the end of what runs", || {
             (client.ask("chat_clear", json!({}))["type"] == "chat_clear").then_some(())
         });
-        assert_eq!(client.say("say:still here"), "still here");
+        assert_eq!(client.answer_to("say:still here"), "still here");
         assert!(!may_act(&mut swb.chat_at(name)), "one owner");
     }
     let all: Vec<ChatClient> = wait_for("all places", || {

@@ -32,7 +32,7 @@ fn files_with(swb: &Swb, text: &str) -> Vec<PathBuf> {
     ["h", "r", "w"].iter().flat_map(|dir| below(&swb.dir().join(dir))).filter(holds).collect()
 }
 
-fn said(loaded: &Value) -> Vec<(String, String)> {
+fn messages_of(loaded: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     loaded["messages"].as_array().unwrap().iter().map(|m| (text(&m["role"]), text(&m["content"]))).collect()
 }
@@ -66,7 +66,7 @@ fn a_session_can_be_saved() {
     let mut client = swb.chat();
     assert_eq!(client.refused("session_save", json!({"name": "x"})), "OPERATION_NOT_ALLOWED");
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
-    client.say("say:hello");
+    client.answer_to("say:hello");
     let saved = client.ok("session_save", json!({}));
     assert_eq!((&saved["session_id"], &saved["status"]), (&json!("talk"), &json!("saved")));
     assert_eq!(saved["title"], "say:hello", "nobody has given it another one");
@@ -83,8 +83,8 @@ fn a_saved_session_survives_a_restart() {
     let mut swb = Swb::scripted(EXE, "");
     let dir = swb.dir().join("w");
     let mut client = swb.chat_in("talk");
-    client.say("say:hello ä🐔\\nsecond line");
-    client.say("think:hm;tool:read:x;say:again");
+    client.answer_to("say:hello ä🐔\\nsecond line");
+    client.answer_to("think:hm;tool:read:x;say:again");
     client.ok("session_save", json!({"name": "A title"}));
     let before = item(&mut client, "talk").unwrap();
     let messages = load(&mut client, "talk")["messages"].clone();
@@ -105,12 +105,12 @@ fn a_saved_session_survives_a_restart() {
         ("user", "think:hm;tool:read:x;say:again"),
         ("assistant", "again"),
     ];
-    assert_eq!(said(&loaded), pairs(&wanted));
+    assert_eq!(messages_of(&loaded), pairs(&wanted));
     for message in loaded["messages"].as_array().unwrap() {
         Timestamp::parse(message["timestamp"].as_str().unwrap()).unwrap();
     }
     // It is attached, and goes on.
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
     assert_eq!(item(&mut client, "talk").unwrap()["message_count"], 6);
 }
 
@@ -119,12 +119,12 @@ fn a_saved_session_survives_a_restart() {
 fn a_live_session_can_be_loaded() {
     let swb = Swb::scripted(EXE, "");
     let mut owner = swb.chat_in("talk");
-    owner.say("say:hello");
+    owner.answer_to("say:hello");
     let mut other = swb.chat();
     assert_eq!(other.refused("session_load", json!({"session_id": "nobody"})), "SESSION_NOT_FOUND");
     assert_eq!(other.refused("session_load", json!({})), "INVALID_REQUEST");
     let loaded = load(&mut other, "talk");
-    assert_eq!(said(&loaded), pairs(&[("user", "say:hello"), ("assistant", "hello")]));
+    assert_eq!(messages_of(&loaded), pairs(&[("user", "say:hello"), ("assistant", "hello")]));
     assert_eq!(
         other.refused("chat_send", json!({"content": "x"})),
         "OPERATION_NOT_ALLOWED",
@@ -142,7 +142,7 @@ fn saved_sessions_are_listed() {
     let mut client = swb.chat();
     for (name, dir) in [("one", &a), ("two", &b)] {
         client.create(json!({"workspace": dir, "session_id": name}));
-        client.say("say:hello");
+        client.answer_to("say:hello");
         client.ok("session_save", json!({}));
         assert!(item(&mut client, name).is_some());
     }
@@ -168,7 +168,7 @@ fn saved_sessions_are_listed() {
 fn nothing_is_written_before_the_first_save() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    client.say("say:unsaid-words;think:unthought-words;tool:read:unread-words");
+    client.answer_to("say:unsaid-words;think:unthought-words;tool:read:unread-words");
     client.ok("config_set", json!({"max_tokens": 5}));
     client.ok("session_detach", json!({}));
     for words in ["unsaid-words", "unthought-words", "unread-words"] {
@@ -187,7 +187,7 @@ fn nothing_is_written_before_the_first_save() {
     }
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
     // What is said after that is not written either.
-    client.say("say:later-words");
+    client.answer_to("say:later-words");
     assert_eq!(files_with(&swb, "later-words"), [] as [PathBuf; 0]);
 }
 
@@ -196,15 +196,15 @@ fn nothing_is_written_before_the_first_save() {
 fn unsaved_sessions_do_not_survive() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("saved");
-    client.say("say:one");
+    client.answer_to("say:one");
     client.ok("session_save", json!({}));
-    client.say("say:two");
+    client.answer_to("say:two");
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "unsaved"}));
-    client.say("say:three");
+    client.answer_to("say:three");
     restart(&mut swb);
     let mut client = swb.chat();
     assert!(item(&mut client, "unsaved").is_none());
-    assert_eq!(said(&load(&mut client, "saved")), pairs(&[("user", "say:one"), ("assistant", "one")]));
+    assert_eq!(messages_of(&load(&mut client, "saved")), pairs(&[("user", "say:one"), ("assistant", "one")]));
 }
 
 // SS-48: on shutdown.
@@ -215,14 +215,17 @@ fn auto_save_saves_on_shutdown() {
     let mut client = swb.chat();
     let options = json!({"auto_save": true, "save_interval_seconds": 3600});
     client.create(json!({"workspace": dir, "session_id": "kept", "options": options}));
-    client.say("say:hello");
+    client.answer_to("say:hello");
     let options = json!({"auto_save": false, "save_interval_seconds": 1});
     client.create(json!({"workspace": dir, "session_id": "lost", "options": options}));
-    client.say("say:hello");
+    client.answer_to("say:hello");
     assert_eq!(files_with(&swb, "hello").len(), 0, "not yet");
     restart(&mut swb);
     let mut client = swb.chat();
-    assert_eq!(said(&load(&mut client, "kept")), pairs(&[("user", "say:hello"), ("assistant", "hello")]));
+    assert_eq!(
+        messages_of(&load(&mut client, "kept")),
+        pairs(&[("user", "say:hello"), ("assistant", "hello")])
+    );
     assert!(item(&mut client, "lost").is_none());
 }
 
@@ -234,7 +237,7 @@ fn auto_save_saves_by_itself() {
     let options = json!({"auto_save": true, "save_interval_seconds": 1});
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk", "options": options}));
     for words in ["first-words", "second-words"] {
-        client.say(&format!("say:{words}"));
+        client.answer_to(&format!("say:{words}"));
         wait_for("a save", || (!files_with(&swb, words).is_empty()).then_some(()));
     }
 }
@@ -244,7 +247,7 @@ fn auto_save_saves_by_itself() {
 fn a_kill_during_a_save_leaves_the_old_or_the_new_state() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    client.say("big:2000000");
+    client.answer_to("big:2000000");
     client.ok("session_save", json!({"name": "0"}));
     let mut saved = 0;
     for round in 1..=6_u64 {
@@ -272,7 +275,7 @@ fn a_disk_that_cannot_be_written_is_an_error() {
     // A file where the directory of saved sessions would be, whatever it is called.
     let probe = Swb::scripted(EXE, "");
     let mut client = probe.chat_in("talk");
-    client.say("say:probe-words");
+    client.answer_to("say:probe-words");
     client.ok("session_save", json!({}));
     let file = files_with(&probe, "probe-words").remove(0);
     let file = file.strip_prefix(probe.dir()).unwrap();
@@ -283,12 +286,12 @@ fn a_disk_that_cannot_be_written_is_an_error() {
     swb.start_daemon();
     let mut client = swb.chat();
     let name = client.create(json!({"workspace": swb.dir().join("w")}));
-    assert_eq!(client.say("say:hello"), "hello");
+    assert_eq!(client.answer_to("say:hello"), "hello");
     assert_eq!(client.refused("session_save", json!({})), "INTERNAL_ERROR");
-    assert_eq!(client.say("say:and on"), "and on");
+    assert_eq!(client.answer_to("say:and on"), "and on");
     // A copy that cannot be removed is no reason to lose what is in memory.
     assert_eq!(swb.run(&["history", "rm", &name]).status.code(), Some(1));
-    assert_eq!(client.say("say:still"), "still");
+    assert_eq!(client.answer_to("say:still"), "still");
 }
 
 // SS-45, XS-14
@@ -297,15 +300,15 @@ fn a_loaded_session_has_all_its_messages_after_a_kill() {
     let mut swb = Swb::scripted(EXE, "");
     let mut client = swb.chat();
     client.create(json!({"workspace": swb.dir().join("w"), "session_id": "talk"}));
-    client.say("say:one");
+    client.answer_to("say:one");
     client.ok("session_save", json!({}));
     drop(client);
     restart(&mut swb);
-    let before = said(&load(&mut swb.chat(), "talk"));
+    let before = messages_of(&load(&mut swb.chat(), "talk"));
     assert_eq!(before, pairs(&[("user", "say:one"), ("assistant", "one")]));
     swb.kill_daemon();
     let mut client = swb.chat();
-    assert_eq!(said(&load(&mut client, "talk")), before);
-    client.say("say:two");
+    assert_eq!(messages_of(&load(&mut client, "talk")), before);
+    client.answer_to("say:two");
     assert_eq!(item(&mut client, "talk").unwrap()["message_count"], 4);
 }

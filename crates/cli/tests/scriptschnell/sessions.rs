@@ -214,7 +214,7 @@ fn a_connection_is_in_one_session_at_a_time() {
     // The first one has no owner now, so the next who comes is.
     let mut other = swb.chat();
     assert_eq!(other.ok("session_attach", json!({"session_id": "one"}))["status"], "attached");
-    assert_eq!(other.say("say:from one"), "from one");
+    assert_eq!(other.answer_to("say:from one"), "from one");
     let seen = client.so_far();
     assert!(of_kind(&seen, "chat_message").is_empty(), "{seen:?}");
     assert_eq!(other.ok("session_attach", json!({"session_id": "two"}))["status"], "observing");
@@ -263,7 +263,7 @@ fn a_list_describes_each_session() {
         assert_eq!(new[key], value, "{new}");
     }
     let gate = swb.dir().join("gate");
-    client.say("say:hello");
+    client.answer_to("say:hello");
     let id = client.prompt(&format!("say:begun;await:{}", gate.display()));
     client.until("begun");
     let busy = listed(&mut client, None).remove(0);
@@ -288,8 +288,8 @@ fn a_list_describes_each_session() {
 fn a_list_has_the_cost_of_each_session() {
     let swb = Swb::scripted(EXE, "");
     let mut client = swb.chat_in("talk");
-    client.say("cost:100,20;say:x");
-    client.say("cost:10,2;say:x");
+    client.answer_to("cost:100,20;say:x");
+    client.answer_to("cost:10,2;say:x");
     let listed = listed(&mut client, None).remove(0);
     assert_eq!(listed["total_tokens"], 132, "{listed}");
 }

@@ -117,7 +117,7 @@ impl Peer {
     }
 
     /// Sends a message.
-    pub(crate) fn say(&mut self, message: &Message<'_>) {
+    pub(crate) fn send(&mut self, message: &Message<'_>) {
         let mut bytes = Vec::new();
         encode_message(message, &mut bytes).expect("it fits");
         self.stream.write_all(&bytes).expect("the peer listens");
@@ -125,12 +125,12 @@ impl Peer {
 
     /// Answers that all is well.
     pub(crate) fn ok(&mut self, id: u32) {
-        self.say(&Message::Response(Response::ok(id)));
+        self.send(&Message::Response(Response::ok(id)));
     }
 
     /// Types into the session.
     pub(crate) fn inject(&mut self, content: &[u8]) {
-        self.say(&Message::Inject { content });
+        self.send(&Message::Inject { content });
     }
 
     /// Takes a request of a client; returns its id and what it says.
@@ -145,7 +145,7 @@ impl Peer {
     #[track_caller]
     pub(crate) fn greet(&mut self, role: &str) {
         assert_eq!(self.hear(), Said::Hello { id: 0, version: 1, role: role.into() });
-        self.say(&Message::HelloAck { error: None });
+        self.send(&Message::HelloAck { error: None });
     }
 
     /// Takes greeting and registration.

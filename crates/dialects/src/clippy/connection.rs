@@ -15,7 +15,7 @@ use swb_wire::clippy::{
 use swb_wire::frame::{FrameError, LengthPrefixed};
 use tokio::net::UnixStream;
 
-pub(super) struct Connection {
+pub(super) struct ClippyConnection {
     relay: Relay,
     stream: Arc<UnixStream>,
     room: Room,
@@ -25,7 +25,7 @@ pub(super) struct Connection {
 /// The connection has to be closed; everything to be sent has been queued.
 pub(super) struct Close;
 
-impl Connection {
+impl ClippyConnection {
     pub(super) fn new(relay: Relay, stream: UnixStream, room: Room) -> Self {
         Self { relay, stream: Arc::new(stream), room, outbound: Arc::default() }
     }

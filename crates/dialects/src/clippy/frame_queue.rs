@@ -4,7 +4,7 @@
 //! request is read from a peer that does not read its replies.
 
 use crate::limits;
-use crate::outbound::{OutboundQueue, Queue};
+use crate::outbound::{MessageQueue, OutboundQueue};
 use crate::peer::has_stopped_sending;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl FrameQueue {
     }
 }
 
-impl Queue for FrameQueue {
+impl MessageQueue for FrameQueue {
     // Only the number of bytes counts (CB-59).
     const STALL: Duration = Duration::MAX;
 

@@ -1,6 +1,6 @@
 //! The clippy front: wrappers report turns, clients capture them and paste them elsewhere.
 //!
-//! One connection is one `connection::Connection`, which performs the handshake and reads requests; a
+//! One connection is one `connection::ClippyConnection`, which performs the handshake and reads requests; a
 //! `request_handler::RequestHandler` handles them in order; replies and injects are queued in one
 //! `frame_queue::FrameQueue`. Turns and the relay buffer are the engine's ([`Relay`]): it contains our own sessions
 //! always, those of wrappers as long as their connection lives.
@@ -10,7 +10,7 @@ mod frame_queue;
 mod request_handler;
 
 use crate::conn::{self, ConnectionLimits, Fronts};
-use connection::Connection;
+use connection::ClippyConnection;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Clippy {
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let front = self.clone();
         let serve = move |stream, room| {
-            let connection = Connection::new(front.relay.clone(), stream, room);
+            let connection = ClippyConnection::new(front.relay.clone(), stream, room);
             let stop = front.fronts.stop.clone();
             async move {
                 // CB-56: when the daemon ends, the connection ends without a message.

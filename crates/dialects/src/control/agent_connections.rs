@@ -5,7 +5,7 @@
 //! would share its flags. A thread for each agent receives such descriptors and closes them, and threads read the
 //! connections (`bridge.rs`), because closing what a peer has sent can block, too.
 
-use super::connection::{Connection, ConnectionPlace};
+use super::connection::{ConnectionPlace, ControlConnection};
 use super::{Control, Protocol, bridge};
 use crate::limits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -116,7 +116,7 @@ impl AgentConnections {
         let place = ConnectionPlace { room: control.fronts.room(place), lasting, most };
         let serving = async move {
             match UnixStream::from_std(stream) {
-                Ok(stream) => Connection::new(control, protocol, stream, place).run().await,
+                Ok(stream) => ControlConnection::new(control, protocol, stream, place).run().await,
                 Err(error) => tracing::warn!(%error, "cannot serve a connection of an agent"),
             }
         };

@@ -21,7 +21,7 @@ use swb_wire::frame::{FrameError, LengthPrefixed};
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub(super) struct Connection {
+pub(super) struct ControlConnection {
     control: Control,
     protocol: Protocol,
     stream: UnixStream,
@@ -47,7 +47,7 @@ enum Next {
     Host(HostAction),
 }
 
-impl Connection {
+impl ControlConnection {
     pub(super) fn new(
         control: Control,
         protocol: Protocol,

@@ -12,7 +12,7 @@ mod terminal;
 use crate::conn::{self, ConnectionLimits, Fronts};
 use crate::limits;
 use crate::scriptschnell::ScriptSchnell;
-use connection::{Connection, ConnectionPlace};
+use connection::{ConnectionPlace, ControlConnection};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -77,7 +77,8 @@ impl Control {
         let serve = move |stream: UnixStream, room| {
             let place = ConnectionPlace { room, lasting: Arc::clone(&lasting), most };
             let caller = protocol.caller.clone().in_process(conn::peer_pid(&stream));
-            Connection::new(control.clone(), Protocol { caller, ..protocol.clone() }, stream, place).run()
+            ControlConnection::new(control.clone(), Protocol { caller, ..protocol.clone() }, stream, place)
+                .run()
         };
         let refusal = move || connection::refusal(&connection::all_taken(most));
         let allowed = ConnectionLimits { most, grace: Duration::ZERO, refusal: Box::new(refusal) };

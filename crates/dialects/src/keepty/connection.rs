@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(super) struct Connection {
+pub(super) struct KeeptyConnection {
     stream: UnixStream,
     /// Dropped when the client is gone, even if its input is still being delivered (KP-46).
     presence: Mutex<Presence>,
@@ -34,7 +34,7 @@ struct Presence {
 
 /// A client after its Hello.
 struct Client<'a> {
-    connection: &'a Connection,
+    connection: &'a KeeptyConnection,
     id: ConnectionId,
     role: KeeptyRole,
     pty: Arc<Pty>,
@@ -42,7 +42,7 @@ struct Client<'a> {
     _seat: Option<Seat>,
 }
 
-impl Connection {
+impl KeeptyConnection {
     pub(super) fn new(
         stream: UnixStream,
         room: Room,

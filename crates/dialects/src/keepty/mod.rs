@@ -10,7 +10,7 @@ mod roles;
 use crate::conn::{ConnectionLimits, Fronts};
 use crate::limits;
 use crate::private_socket::{self, BindError};
-use connection::Connection;
+use connection::KeeptyConnection;
 use roles::Roles;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -85,7 +85,7 @@ impl SessionEndpoint for Keepty {
         let (fronts, session_handle) = (self.fronts.clone(), session.clone());
         let roles = Arc::new(Mutex::new(Roles::default()));
         let serve = move |stream, room| {
-            Connection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
+            KeeptyConnection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
         };
         // KP-19: no reply to those for which there is no place.
         let allowed = ConnectionLimits {

@@ -2,7 +2,7 @@
 
 use super::attachment::SessionAttachment;
 use super::errors::{invalid, mapped, not_allowed};
-use super::request_handler::{Answer, RequestHandler};
+use super::request_handler::{RequestHandler, RequestResult};
 use std::collections::BTreeMap;
 use swb_chat::{
     Answers, Approval, ApprovalAnswer, ApprovalId, ConversationSettings, Question, QuestionId, Refused,
@@ -50,7 +50,7 @@ impl RequestHandler {
     }
 
     /// SS-61: there is no reply, not even if the approval does not exist.
-    pub(super) async fn acknowledge(&mut self, auth_id: Option<String>) -> Answer {
+    pub(super) async fn acknowledge(&mut self, auth_id: Option<String>) -> RequestResult {
         if let Some((attached, approval)) = auth_id.and_then(|id| self.approval(&id))
             && attached.owns()
         {
@@ -61,7 +61,7 @@ impl RequestHandler {
     }
 
     /// SS-60, SS-63
-    pub(super) async fn decide(&mut self, response: AuthorizationResponse) -> Answer {
+    pub(super) async fn decide(&mut self, response: AuthorizationResponse) -> RequestResult {
         if response.ack == Some(true) {
             return self.acknowledge(response.auth_id).await;
         }
@@ -81,7 +81,7 @@ impl RequestHandler {
     }
 
     /// SS-63, SS-64
-    pub(super) async fn answer_question(&mut self, response: QuestionResponse) -> Answer {
+    pub(super) async fn answer_question(&mut self, response: QuestionResponse) -> RequestResult {
         let id = QuestionId(response.question_id.clone().unwrap_or_default());
         let found = self.attachments.iter().find_map(|attached| {
             let waiting = attached.chat.view().questions.into_iter().find(|question| question.id == id);

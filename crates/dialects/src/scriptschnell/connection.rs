@@ -27,7 +27,7 @@ pub(super) fn refusal() -> Vec<u8> {
     line
 }
 
-pub(super) struct Connection {
+pub(super) struct ScriptschnellConnection {
     front: ScriptSchnell,
     stream: Arc<UnixStream>,
     outbound: Arc<Outbound>,
@@ -49,7 +49,7 @@ enum End {
     Timeout,
 }
 
-impl Connection {
+impl ScriptschnellConnection {
     pub(super) fn new(front: ScriptSchnell, stream: UnixStream, room: Room) -> Self {
         // SS-14: connection ids are unique, and cannot be guessed from those of an earlier daemon.
         let number = front.chats.client().0;

@@ -46,7 +46,7 @@ mod tests {
     use swb_chat::Author;
     use swb_types::Timestamp;
 
-    fn said(texts: &[&str]) -> Vec<Message> {
+    fn answers(texts: &[&str]) -> Vec<Message> {
         let message = |(at, text): (usize, &&str)| {
             Message::text_of(at as u64 + 1, Author::User, *text, Timestamp(at as u64))
         };
@@ -56,7 +56,7 @@ mod tests {
     // SS-41, SS-45
     #[test]
     fn the_oldest_messages_are_left_out_if_not_all_fit() {
-        let messages = said(&["one", "two\n", "three"]);
+        let messages = answers(&["one", "two\n", "three"]);
         let mut room = 10_000;
         let (all, cut) = latest(&messages, &mut room);
         assert!(!cut && all.len() == 3 && all[0].content == "one");
@@ -68,7 +68,7 @@ mod tests {
         let (none, cut) = latest(&messages, &mut 100);
         assert!(cut && none.is_empty());
         let long = "ü".repeat(1000);
-        let (start, cut) = latest(&said(&["a", &long]), &mut (limits::HISTORY_AROUND + 601));
+        let (start, cut) = latest(&answers(&["a", &long]), &mut (limits::HISTORY_AROUND + 601));
         assert!(cut && start.len() == 1 && start[0].content == "ü".repeat(50));
     }
 }

@@ -5,7 +5,7 @@
 //! back, and beyond a limit the oldest are dropped.
 
 use crate::limits;
-use crate::outbound::Queue;
+use crate::outbound::MessageQueue;
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 use swb_types::Timestamp;
@@ -113,7 +113,7 @@ impl LineQueue {
     }
 }
 
-impl Queue for LineQueue {
+impl MessageQueue for LineQueue {
     const STALL: Duration = limits::CHAT_STALL;
 
     fn next(&mut self) -> [&[u8]; 2] {

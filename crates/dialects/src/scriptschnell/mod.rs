@@ -1,6 +1,6 @@
 //! The scriptschnell front: conversations with agents, one JSON object per line.
 //!
-//! A `connection::Connection` reads, writes and watches timeouts; a `request_handler::RequestHandler` handles the
+//! A `connection::ScriptschnellConnection` reads, writes and watches timeouts; a `request_handler::RequestHandler` handles the
 //! requests in order. For each session that the client is attached to, an `attachment::SessionAttachment` sends the
 //! events, as an `event_mapper::EventMapper` translates them. All messages are sent through one `outbound::Outbound`.
 //! Conversations are the engine's ([`Chats`]).
@@ -29,7 +29,7 @@ use crate::conn::{ConnectionLimits, Fronts};
 use crate::limits;
 use crate::places::Room;
 use attempts::Attempts;
-use connection::Connection;
+use connection::ScriptschnellConnection;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -68,6 +68,6 @@ impl ScriptSchnell {
 
     /// Serves one connection to its end.
     pub(crate) fn serve(&self, stream: UnixStream, room: Room) -> impl Future<Output = ()> + Send + use<> {
-        Connection::new(self.clone(), stream, room).run()
+        ScriptschnellConnection::new(self.clone(), stream, room).run()
     }
 }

@@ -37,7 +37,7 @@ const CAPABILITIES: [&str; 10] = [
 ];
 
 /// A reply, none, or an error.
-pub(super) type Answer = Result<Option<ServerMessage>, ErrorInfo>;
+pub(super) type RequestResult = Result<Option<ServerMessage>, ErrorInfo>;
 
 /// What follows after a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ impl RequestHandler {
         Next::Go
     }
 
-    async fn dispatch(&mut self, request: Request) -> Answer {
+    async fn dispatch(&mut self, request: Request) -> RequestResult {
         match request {
             Request::AuthRequest(auth) => self.authenticate(&auth).await.map(Some),
             Request::AuthorizationAck(ack) => self.acknowledge(ack.auth_id).await,

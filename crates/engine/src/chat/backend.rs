@@ -203,47 +203,47 @@ impl Exchange {
 
     /// Reports more text of the answer. Empty text is ignored.
     pub async fn text(&self, text: impl Into<String>) {
-        self.tell(Update::Text(text.into())).await;
+        self.send_update(Update::Text(text.into())).await;
     }
 
     /// Reports a thought.
     pub async fn thought(&self, text: impl Into<String>) {
-        self.tell(Update::Thought(text.into())).await;
+        self.send_update(Update::Thought(text.into())).await;
     }
 
     /// Reports a tool call; a second report of the same call adds to it.
     pub async fn tool_called(&self, call: ToolCall) {
-        self.tell(Update::ToolCalled(Box::new(call))).await;
+        self.send_update(Update::ToolCalled(Box::new(call))).await;
     }
 
     /// Reports output of a running tool.
     pub async fn tool_output(&self, id: &ToolId, text: impl Into<String>) {
-        self.tell(Update::ToolOutput(id.clone(), text.into())).await;
+        self.send_update(Update::ToolOutput(id.clone(), text.into())).await;
     }
 
     /// Reports the result of a tool call.
     pub async fn tool_ended(&self, result: ToolResult) {
-        self.tell(Update::ToolEnded(Box::new(result))).await;
+        self.send_update(Update::ToolEnded(Box::new(result))).await;
     }
 
     /// Reports progress.
     pub async fn progress(&self, progress: Progress) {
-        self.tell(Update::Progress(progress)).await;
+        self.send_update(Update::Progress(progress)).await;
     }
 
     /// Reports the agent's plan.
     pub async fn plan(&self, entries: Vec<PlanEntry>) {
-        self.tell(Update::Plan(entries)).await;
+        self.send_update(Update::Plan(entries)).await;
     }
 
     /// Reports the tokens used since the last report.
     pub async fn used(&self, usage: Usage) {
-        self.tell(Update::Usage(usage)).await;
+        self.send_update(Update::Usage(usage)).await;
     }
 
     /// Reports the state by which the agent can resume this conversation later.
     pub async fn resume_with(&self, state: serde_json::Value) {
-        self.tell(Update::Resume(state)).await;
+        self.send_update(Update::Resume(state)).await;
     }
 
     /// Requests an approval and waits for the decision. Dropping the wait withdraws the request.
@@ -253,7 +253,7 @@ impl Exchange {
         // Reserves room for the withdrawal first, so that withdrawing never waits.
         let Ok(room) = self.updates.clone().reserve_owned().await else { return Decision::Stopped };
         let withdrawal = Withdrawal { id: id.clone(), room: Some(room) };
-        self.tell(Update::Approve(id, Box::new(request), reply)).await;
+        self.send_update(Update::Approve(id, Box::new(request), reply)).await;
         let decision = decision.await.unwrap_or(Decision::Stopped);
         withdrawal.cancel();
         decision
@@ -263,13 +263,13 @@ impl Exchange {
     pub async fn ask(&self, request: QuestionRequest) -> Result<Answers, Unanswered> {
         let id = QuestionId(format!("question-{}", super::random_id()));
         let (reply, answers) = oneshot::channel();
-        self.tell(Update::Ask(id, Box::new(request), reply)).await;
+        self.send_update(Update::Ask(id, Box::new(request), reply)).await;
         answers.await.unwrap_or(Err(Unanswered::Stopped))
     }
 
-    async fn tell(&self, update: Update) {
+    async fn send_update(&self, update: Update) {
         // The conversation may be gone.
-        let _told = self.updates.send(update).await;
+        let _sent = self.updates.send(update).await;
     }
 }
 

@@ -345,7 +345,7 @@ impl Chats {
             (Some(terminal), Ok(Some(saved))) if is_about(&saved.summary(), &terminal) => {
                 self.restore(saved, NameHold::Shared)
             }
-            (Some(terminal), _) => self.talk_to(&terminal),
+            (Some(terminal), _) => self.open_for_terminal(&terminal),
             (None, kept) => {
                 let saved = kept?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
                 self.enter_directory(&saved.working_dir).await?;
@@ -356,7 +356,7 @@ impl Chats {
     }
 
     /// Begins a conversation about a session with a terminal.
-    fn talk_to(&self, terminal: &Session) -> Result<Chat, ChatError> {
+    fn open_for_terminal(&self, terminal: &Session) -> Result<Chat, ChatError> {
         let (dir, created) = (terminal.workspace(), Timestamp(terminal.created() * 1000));
         self.inner.workspaces.touch(dir);
         let conversation = Conversation::new(terminal.name().clone(), dir, dir, created);
@@ -609,10 +609,10 @@ pub async fn directory(dir: &Path) -> Result<PathBuf, ChatError> {
         check_now(dir)?;
         file_access::real_path(dir).map_err(|_| ChatError::WorkspaceInvalid(dir.to_owned()))
     };
-    looked_at(dir, full).await
+    access_file(dir, full).await
 }
 
-async fn looked_at<T: Send + 'static>(
+async fn access_file<T: Send + 'static>(
     dir: &Path,
     look: impl FnOnce(&Path) -> Result<T, ChatError> + Send + 'static,
 ) -> Result<T, ChatError> {

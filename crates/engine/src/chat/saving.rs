@@ -82,7 +82,7 @@ impl ConversationTask {
             }
         }
         for reply in save.replies {
-            let _told = reply.send(result.clone().map(|()| save.what.as_ref().clone()));
+            let _sent = reply.send(result.clone().map(|()| save.what.as_ref().clone()));
         }
         self.show();
         if std::mem::take(&mut self.saving.again) {

@@ -386,7 +386,7 @@ impl ConversationTask {
         }
         self.send_events();
         // Sent last: the caller has received all events by then.
-        let _told = running.done.send(outcome);
+        let _sent = running.done.send(outcome);
     }
 
     // ---- events and the journal ----

@@ -19,7 +19,7 @@ pub(super) struct Answering {
     /// Queries before this offset are settled.
     answered: AtomicU64,
     /// The model has answered a query before this offset.
-    spoken: AtomicU64,
+    model_answered: AtomicU64,
     /// Until then a terminal that was attached to a former daemon may reconnect.
     expected: Mutex<Option<Instant>>,
 }
@@ -72,13 +72,13 @@ impl Pty {
     }
 
     /// Notes that the model answers a query before `offset`.
-    pub(crate) fn speaks(&self, offset: Offset) {
-        self.answering.spoken.store(offset.0, Ordering::SeqCst);
+    pub(crate) fn note_answer(&self, offset: Offset) {
+        self.answering.model_answered.store(offset.0, Ordering::SeqCst);
     }
 
     /// Whether the model has answered a query after `offset`: a terminal that shows that output would answer it again.
     pub fn has_answered_behind(&self, offset: Offset) -> bool {
-        self.answering.spoken.load(Ordering::SeqCst) > offset.0
+        self.answering.model_answered.load(Ordering::SeqCst) > offset.0
     }
 
     pub(super) fn terminal_comes(&self) {

@@ -31,7 +31,7 @@ use answering::Answering;
 use marks::Marks;
 use numbered::NumberedInput;
 use pace::{Pace, Reach};
-use queue::Queue;
+use queue::InputQueue;
 use seat::Seats;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -67,7 +67,7 @@ pub struct Pty {
     /// The size when its first process started.
     first_size: OnceLock<Size>,
     /// Who may write, in order of arrival.
-    input_queue: Queue,
+    input_queue: InputQueue,
     input_waiting: AtomicUsize,
     numbered: NumberedInput,
     line: watch::Sender<InputTarget>,
@@ -140,7 +140,7 @@ impl Pty {
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),
             first_size: OnceLock::new(),
-            input_queue: Queue::default(),
+            input_queue: InputQueue::default(),
             input_waiting: AtomicUsize::new(0),
             numbered,
             line: watch::Sender::new(InputTarget::Closed),

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct InputQueue {
     last: Mutex<Option<Predecessor>>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct QueuePlace {
     after: Option<oneshot::Sender<Option<Predecessor>>>,
 }
 
-impl Queue {
+impl InputQueue {
     /// Takes the last place.
     pub(super) fn join(&self) -> QueuePlace {
         let (after, left) = oneshot::channel();
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_order_is_the_order_of_arrival() {
-        let queue = Queue::default();
+        let queue = InputQueue::default();
         let (mut a, mut b, mut c) = (queue.join(), queue.join(), queue.join());
         assert_eq!([a.is_first(), b.is_first(), c.is_first()], [true, false, false]);
         drop(a);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_place_that_is_given_up_lets_nobody_pass_those_before_it() {
-        let queue = Queue::default();
+        let queue = InputQueue::default();
         let (a, b, mut c) = (queue.join(), queue.join(), queue.join());
         drop(b);
         assert!(!c.is_first());
@@ -98,7 +98,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiters_are_woken_in_order() {
-        let queue = Queue::default();
+        let queue = InputQueue::default();
         let (a, b, mut c) = (queue.join(), queue.join(), queue.join());
         let leave = async {
             drop(b);

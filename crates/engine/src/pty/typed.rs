@@ -11,7 +11,7 @@ use swb_types::Offset;
 /// Input that the detector has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
-    wanted: AtomicBool,
+    recording: AtomicBool,
     queue: Mutex<TypedQueue>,
 }
 
@@ -63,12 +63,12 @@ impl Typed {
 
 impl Pty {
     /// Starts to record input.
-    pub(crate) fn want_typed(&self) {
-        self.typed.wanted.store(true, Ordering::Relaxed);
+    pub(crate) fn record_typed(&self) {
+        self.typed.recording.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn note_typed(&self, input: &[u8]) {
-        if self.typed.wanted.load(Ordering::Relaxed) {
+        if self.typed.recording.load(Ordering::Relaxed) {
             self.typed.push(self.head(), input);
             self.observer.notify_one();
         }

@@ -261,7 +261,7 @@ impl Observer {
             self.answers_waiting.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        self.pty.speaks(offset);
+        self.pty.note_answer(offset);
         let (pty, waiting) = (Arc::clone(&self.pty), Arc::clone(&self.answers_waiting));
         self.screens.spawn(async move {
             // The program may have ended.
@@ -345,7 +345,7 @@ impl Observer {
     /// Continues with the detector's state that a former daemon saved.
     fn resume_detection(&mut self) {
         let Some(detection) = &mut self.detection else { return };
-        self.pty.want_typed();
+        self.pty.record_typed();
         let saved =
             self.checkpoint.as_ref().and_then(|checkpoint| self.pty.reading_screen(|| checkpoint.saved()));
         if let Some(saved) = saved {

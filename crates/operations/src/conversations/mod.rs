@@ -6,7 +6,7 @@ mod pages;
 use crate::errors::{chat_error, invalid};
 use crate::execute::Call;
 use crate::limits;
-use crate::reply::{Answer, done, first_items};
+use crate::reply::{OperationResult, done, first_items};
 use pages::PageCursor;
 use std::path::Path;
 use swb_chat::{SavedConversation, Summary};
@@ -35,7 +35,7 @@ impl Call<'_> {
         if self.covers_conversation(&saved.summary()) { Ok(saved) } else { Err(unknown()) }
     }
 
-    pub(crate) async fn history(&self, history: History) -> Answer {
+    pub(crate) async fn history(&self, history: History) -> OperationResult {
         let chats = self.chats()?;
         let workspace = history.workspace.as_deref().map(Path::new);
         let offset = usize::try_from(history.offset.unwrap_or(0)).unwrap_or(usize::MAX);
@@ -76,7 +76,7 @@ impl Call<'_> {
         })
     }
 
-    pub(crate) async fn conversation(&self, request: Conversation) -> Answer {
+    pub(crate) async fn conversation(&self, request: Conversation) -> OperationResult {
         let chats = self.chats()?;
         let cursor = match &request.cursor {
             Some(text) => PageCursor::parse(text)
@@ -99,7 +99,7 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) async fn forget(&self, request: Forget) -> Answer {
+    pub(crate) async fn forget(&self, request: Forget) -> OperationResult {
         let chats = self.chats()?;
         if *self.caller.scope() != Scope::All {
             self.saved_conversation(chats, &request.session).await?;
@@ -108,7 +108,7 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
-    pub(crate) fn agents(&self) -> Answer {
+    pub(crate) fn agents(&self) -> OperationResult {
         let agents = self.chats()?.backends().agents().into_iter();
         let agents = agents.map(|agent| ChatAgentItem {
             name: agent.name,

@@ -23,10 +23,10 @@ const CLEAR_KEYS: &str = "C-c";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    name: String,
+    pub(super) name: String,
     #[serde(default)]
-    commands: Vec<String>,
-    kind: ProgramKind,
+    pub(super) commands: Vec<String>,
+    pub(super) kind: ProgramKind,
     #[serde(default)]
     greeting: Vec<String>,
     #[serde(default)]
@@ -97,6 +97,14 @@ struct ScreenFile {
 pub(super) type Checked<T> = Result<T, (String, String)>;
 
 impl File {
+    /// Parses the text without looking at the values; errors name the line.
+    pub(super) fn read(text: &str) -> Checked<Self> {
+        toml::from_str(text).map_err(|cause| {
+            let before = cause.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
+            (format!("line {}", before.matches('\n').count() + 1), cause.message().to_owned())
+        })
+    }
+
     pub(super) fn check(self) -> Checked<Profile> {
         let missing = |key: &str, reason: &str| Err((key.to_owned(), reason.to_owned()));
         if self.name.is_empty() || !self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))

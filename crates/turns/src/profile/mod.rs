@@ -1,7 +1,7 @@
 //! What is known about each program, as data: its titles, its input line and its dialogs.
 //!
 //! The files are in `profiles/`; a user's files are read the same way and replace those of the same
-//! name or command. Everything is validated when it is loaded, so that a detector never sees an invalid pattern.
+//! name or command. A user's file is validated when it is loaded, so that a detector never sees an invalid pattern.
 
 mod dialogs;
 mod file;
@@ -11,7 +11,7 @@ pub(crate) use dialogs::Dialogs;
 use crate::limits;
 use crate::pattern::compile;
 use regex::Regex;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Why a profile is rejected.
@@ -160,13 +160,7 @@ impl Profile {
         if text.len() > limits::PROFILE_BYTES {
             return Err(error("file", format!("larger than {} bytes", limits::PROFILE_BYTES)));
         }
-        let read: file::File = toml::from_str(text).map_err(|cause| {
-            let at = cause
-                .span()
-                .map_or(1, |span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1);
-            error(&format!("line {at}"), cause.message().to_owned())
-        })?;
-        read.check().map_err(|(key, reason)| error(&key, reason))
+        file::File::read(text).and_then(file::File::check).map_err(|(key, reason)| error(&key, reason))
     }
 
     /// Its name.
@@ -211,7 +205,50 @@ pub fn is_command(profile: Option<&Profile>, text: &str) -> bool {
 /// The available profiles: those of the user, then the built-in ones.
 #[derive(Debug, Clone)]
 pub struct Profiles {
-    all: Vec<Arc<Profile>>,
+    all: Vec<Arc<Entry>>,
+}
+
+/// A profile and what it is chosen by. The patterns of a built-in one are compiled when it is first used: those of all
+/// programs take longer than the rest of a daemon's start, and most daemons see two or three programs.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    commands: Vec<String>,
+    kind: ProgramKind,
+    profile: LazyLock<Arc<Profile>, Box<dyn FnOnce() -> Arc<Profile> + Send>>,
+}
+
+impl Entry {
+    fn built_in(file: &'static str, text: &'static str) -> Result<Self, ProfileError> {
+        let read = file::File::read(text).map_err(|(key, reason)| ProfileError {
+            file: file.to_owned(),
+            key,
+            reason,
+        })?;
+        let compile = move || {
+            let profile = Profile::parse(file, text);
+            Arc::new(profile.unwrap_or_else(|_| unreachable!("a built-in profile is valid, as a test shows")))
+        };
+        Ok(Self {
+            name: read.name,
+            commands: read.commands,
+            kind: read.kind,
+            profile: LazyLock::new(Box::new(compile)),
+        })
+    }
+
+    fn loaded(profile: Profile) -> Self {
+        Self {
+            name: profile.name.clone(),
+            commands: profile.commands.clone(),
+            kind: profile.kind,
+            profile: LazyLock::new(Box::new(move || Arc::new(profile))),
+        }
+    }
+
+    fn profile(&self) -> Arc<Profile> {
+        Arc::clone(&self.profile)
+    }
 }
 
 const BUILT_IN: [(&str, &str); 11] = [
@@ -234,7 +271,7 @@ impl Profiles {
     /// # Errors
     /// Never, as a test shows; the type is that of the checks they go through.
     pub fn built_in() -> Result<Self, ProfileError> {
-        let all = BUILT_IN.iter().map(|(file, text)| Profile::parse(file, text).map(Arc::new));
+        let all = BUILT_IN.iter().map(|(file, text)| Entry::built_in(file, text).map(Arc::new));
         Ok(Self { all: all.collect::<Result<_, _>>()? })
     }
 
@@ -243,13 +280,13 @@ impl Profiles {
     /// # Errors
     /// See [`Profile::parse`].
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), ProfileError> {
-        self.all.insert(0, Arc::new(Profile::parse(file, text)?));
+        self.all.insert(0, Arc::new(Entry::loaded(Profile::parse(file, text)?)));
         Ok(())
     }
 
     /// The profile with this name.
     pub fn named(&self, name: &str) -> Option<Arc<Profile>> {
-        self.all.iter().find(|profile| profile.name == name).cloned()
+        self.all.iter().find(|entry| entry.name == name).map(|entry| entry.profile())
     }
 
     /// The profile for a command, by its file name; that of the interpreter if the script's
@@ -266,25 +303,34 @@ impl Profiles {
             words.filter(|word| !word.starts_with('-') && !word.contains('=')).take(3).map(base_name);
         let candidates = runners.contains(&first.as_str()).then(|| others.collect::<Vec<_>>());
         let by_argument = candidates.into_iter().flatten().find_map(|name| {
-            self.by_command(&name)
-                .filter(|profile| profile.kind == ProgramKind::Screen || profile.name == "aider")
+            self.by_command(&name).filter(|entry| entry.kind == ProgramKind::Screen || entry.name == "aider")
         });
-        by_argument.or_else(|| self.by_command(&first)).or_else(|| self.named("generic"))
+        let entry = by_argument.or_else(|| self.by_command(&first));
+        entry.map(Entry::profile).or_else(|| self.named("generic"))
     }
 
     /// The profile of an unnamed program, by the rows and the title it shows when it starts.
     pub fn for_screen<'a>(&self, shown: impl Iterator<Item = &'a str> + Clone) -> Option<Arc<Profile>> {
-        let greets = |profile: &&Arc<Profile>| shown.clone().any(|text| profile.greeting.any(text));
-        self.all.iter().find(greets).cloned()
+        let greets = |profile: &Arc<Profile>| shown.clone().any(|text| profile.greeting.any(text));
+        self.iter().find(greets)
     }
 
     /// All profiles; of those with the same name, the first is in force.
-    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
-        self.all.iter().map(Arc::as_ref)
+    pub fn iter(&self) -> impl Iterator<Item = Arc<Profile>> {
+        self.all.iter().map(|entry| entry.profile())
     }
 
-    fn by_command(&self, name: &str) -> Option<Arc<Profile>> {
-        self.all.iter().find(|profile| profile.commands.iter().any(|command| command == name)).cloned()
+    /// Their names, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.all.iter().map(|entry| entry.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn by_command(&self, name: &str) -> Option<&Entry> {
+        let runs = |entry: &&Arc<Entry>| entry.commands.iter().any(|command| command == name);
+        self.all.iter().find(runs).map(Arc::as_ref)
     }
 }
 
@@ -314,6 +360,13 @@ mod tests {
 
     fn chosen(argv: &str) -> String {
         built_in().for_command(argv.split(' ')).unwrap().name().to_owned()
+    }
+
+    #[test]
+    fn built_in_profiles_are_valid() {
+        for (file, text) in BUILT_IN {
+            Profile::parse(file, text).unwrap();
+        }
     }
 
     #[test]

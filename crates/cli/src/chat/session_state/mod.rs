@@ -64,7 +64,7 @@ pub(super) struct ChatState {
     /// Our own prompt is being answered.
     own: bool,
     /// A prompt of ours that the daemon has not confirmed yet.
-    unheard: Option<String>,
+    unconfirmed: Option<String>,
     /// The session was created by this client.
     fresh: bool,
     /// It was saved meanwhile.
@@ -95,7 +95,7 @@ impl ChatState {
             asks: PendingAsks::default(),
             owner: true,
             own: false,
-            unheard: None,
+            unconfirmed: None,
             fresh: false,
             saved: false,
             known: 0,
@@ -222,9 +222,9 @@ impl ChatState {
         match event {
             ViewEvent::Prompt(_) => {
                 self.known += 1;
-                self.unheard = None;
+                self.unconfirmed = None;
             }
-            ViewEvent::Said { last: true, .. } => self.answered(now),
+            ViewEvent::AnswerText { last: true, .. } => self.answered(now),
             ViewEvent::Approval(approval) if self.owner => {
                 let ack = AuthorizationAck { auth_id: Some(approval.id.clone()) };
                 let request = Request::AuthorizationAck(ack);
@@ -247,12 +247,12 @@ impl ChatState {
             }
             ViewEvent::Seat { gone: true, .. } => {
                 // The answer ends with it, and no further message about it will arrive.
-                (self.own, self.unheard) = (false, None);
+                (self.own, self.unconfirmed) = (false, None);
                 if self.transcript.is_active() {
                     self.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), now);
                 }
                 self.transcript.note("this conversation was deleted");
-                self.obey(SlashCommand::New, now);
+                self.execute(SlashCommand::New, now);
             }
             ViewEvent::Seat { owner, .. } => self.seat(owner, false),
             ViewEvent::Error(error) => self.transcript.note(&error),
@@ -292,7 +292,7 @@ impl ChatState {
                 let owner = endpoint.status == "attached";
                 self.seat(owner, false);
                 match then {
-                    Some(prompt) if owner => self.say(prompt),
+                    Some(prompt) if owner => self.send_prompt(prompt),
                     Some(prompt) => {
                         self.editor.put(&prompt);
                         "another client owns this conversation; /takeover takes it over"
@@ -353,7 +353,7 @@ impl ChatState {
 
     /// Our prompt was answered or rejected.
     fn sent(&mut self, prompt: String, result: Result<ServerMessage, ErrorInfo>, now: Instant) {
-        (self.own, self.unheard) = (false, None);
+        (self.own, self.unconfirmed) = (false, None);
         self.notice.clear();
         self.asks.clear();
         match result {

@@ -45,7 +45,7 @@ impl ChatState {
         }
         self.known += messages.len();
         let heard = |prompt: &String| messages.iter().any(|message| message.user && message.text == *prompt);
-        if let Some(prompt) = self.unheard.take().filter(|prompt| !heard(prompt)) {
+        if let Some(prompt) = self.unconfirmed.take().filter(|prompt| !heard(prompt)) {
             self.transcript.note("your message was not delivered; Enter sends it again");
             self.editor.put(&prompt);
         }
@@ -56,7 +56,7 @@ impl ChatState {
     fn complete(&mut self, message: &TranscriptMessage, now: Instant) {
         match self.transcript.rest_of(&message.text) {
             Some(rest) => {
-                let rest = ViewEvent::Said { text: rest.to_owned(), last: true };
+                let rest = ViewEvent::AnswerText { text: rest.to_owned(), last: true };
                 self.transcript.handle(&rest, now);
             }
             None => self.transcript.recount(&[TranscriptMessage { ending: None, ..message.clone() }], now),

@@ -51,13 +51,13 @@ impl Tried {
         self
     }
 
-    fn hear(&mut self, event: ViewEvent) -> &mut Self {
+    fn handle(&mut self, event: ViewEvent) -> &mut Self {
         self.state.event(event, self.now);
         self
     }
 
-    fn said(&mut self, text: &str, last: bool) -> &mut Self {
-        self.hear(ViewEvent::Said { text: text.into(), last })
+    fn answer_text(&mut self, text: &str, last: bool) -> &mut Self {
+        self.handle(ViewEvent::AnswerText { text: text.into(), last })
     }
 
     /// What was sent, as it is on the wire.
@@ -93,13 +93,13 @@ fn end(status: &str) -> ServerMessage {
 fn a_prompt_is_sent_and_its_end_is_shown_once() {
     let mut tried = Tried::new();
     assert_eq!(tried.type_in("hi\r").sent()[0]["data"]["content"], "hi");
-    tried.hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
+    tried.handle(ViewEvent::Prompt("hi".into())).answer_text("yes", false).answer_text("", true);
     assert!(tried.state.is_answering(), "until the daemon says so");
     tried.state.answer(RequestPurpose::Send("hi".into()), Ok(end("completed")), tried.now);
     let shown = tried.shown();
     assert_eq!(shown.matches("— ").count(), 1, "{shown}");
     assert!(!tried.state.is_answering());
-    tried.hear(ViewEvent::Prompt("from elsewhere".into())).said("yes", true);
+    tried.handle(ViewEvent::Prompt("from elsewhere".into())).answer_text("yes", true);
     assert!(tried.shown().contains("— ") && !tried.state.is_answering());
 }
 
@@ -110,7 +110,7 @@ fn no_prompt_is_sent_while_the_agent_answers() {
     // Sent and not confirmed yet, then confirmed; whether or not it begins like a command.
     assert!(tried.type_in("one\r").sent().is_empty());
     tried.state.editor.clear();
-    tried.hear(ViewEvent::Prompt("hi".into()));
+    tried.handle(ViewEvent::Prompt("hi".into()));
     for prompt in ["one", "//compact", "/two\nlines"] {
         tried.state.editor.put(prompt);
         tried.state.key(&Key::Enter, tried.now);
@@ -123,8 +123,8 @@ fn no_prompt_is_sent_while_the_agent_answers() {
 #[test]
 fn deleting_the_session_ends_its_answer() {
     let mut tried = Tried::new();
-    tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("half", false).sent();
-    assert_eq!(tried.hear(ViewEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
+    tried.type_in("hi\r").handle(ViewEvent::Prompt("hi".into())).answer_text("half", false).sent();
+    assert_eq!(tried.handle(ViewEvent::Seat { owner: false, gone: true }).kinds(), ["session_create"]);
     let shown = tried.shown();
     assert!(shown.contains("✗ stopped") && shown.contains("was deleted"), "{shown}");
     assert!(!tried.state.is_answering());
@@ -142,13 +142,13 @@ fn a_rejected_prompt_returns_to_the_editor() {
 #[test]
 fn approvals_are_acknowledged_and_one_key_answers() {
     let mut tried = Tried::new();
-    tried.hear(approval("a")).hear(approval("b"));
+    tried.handle(approval("a")).handle(approval("b"));
     assert_eq!(tried.kinds(), ["authorization_ack", "authorization_ack"]);
     assert_eq!((tried.state.prompt(), tried.shown().matches("may it use").count()), (None, 1));
     let sent = tried.type_in("xy").sent();
     assert_eq!((sent.len(), &sent[0]["data"]["auth_id"]), (1, &"a".into()));
     assert!(tried.shown().contains("may it use"), "the next one is shown");
-    tried.hear(ViewEvent::Settled { id: "b".into() });
+    tried.handle(ViewEvent::Settled { id: "b".into() });
     assert!(tried.shown().contains("decided by another client") && tried.state.prompt().is_some());
 }
 
@@ -156,7 +156,7 @@ fn approvals_are_acknowledged_and_one_key_answers() {
 fn a_key_in_the_middle_of_typing_approves_nothing() {
     let mut tried = Tried::new();
     tried.state.key(&Key::Char('m'), tried.now);
-    tried.hear(approval("a"));
+    tried.handle(approval("a"));
     tried.state.take_outgoing();
     for c in "any".chars() {
         tried.now += Duration::from_millis(100);
@@ -169,7 +169,7 @@ fn a_key_in_the_middle_of_typing_approves_nothing() {
 #[test]
 fn the_first_ctrl_c_stops_and_the_second_leaves() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::Prompt("x".into()));
+    tried.handle(ViewEvent::Prompt("x".into()));
     tried.state.key(&Key::Ctrl('c'), tried.now);
     assert_eq!((tried.kinds(), tried.state.is_leaving()), (vec!["chat_stop".to_owned()], false));
     tried.state.key(&Key::Ctrl('c'), tried.now + LEAVE_TWICE * 2);
@@ -180,7 +180,7 @@ fn the_first_ctrl_c_stops_and_the_second_leaves() {
 
 #[test]
 fn text_of_a_terminal_is_not_markdown() {
-    let said = |terminal| {
+    let shown = |terminal| {
         let now = Instant::now();
         let mut state = ChatState::new(
             OpenedSession { terminal, ..opened(&[(true, "q", None), (false, "# one", None)]) },
@@ -188,14 +188,14 @@ fn text_of_a_terminal_is_not_markdown() {
         );
         state.transcript.take().iter().map(|line| line.plain()).collect::<Vec<_>>()
     };
-    assert!(said(true).contains(&"# one".to_owned()), "{:?}", said(true));
-    assert!(said(false).contains(&"one".to_owned()), "{:?}", said(false));
+    assert!(shown(true).contains(&"# one".to_owned()), "{:?}", shown(true));
+    assert!(shown(false).contains(&"one".to_owned()), "{:?}", shown(false));
 }
 
 #[test]
 fn ctrl_c_leaves_only_when_nothing_is_typed() {
     let mut tried = Tried::new();
-    tried.type_in("draft").hear(ViewEvent::Prompt("x".into()));
+    tried.type_in("draft").handle(ViewEvent::Prompt("x".into()));
     let press = |tried: &mut Tried| {
         tried.state.key(&Key::Ctrl('c'), tried.now);
         (tried.state.is_leaving(), tried.state.editor.text().to_owned())
@@ -219,9 +219,9 @@ fn ctrl_d_leaves_only_when_nothing_is_typed() {
 #[test]
 fn an_observer_decides_nothing_and_sends_nothing() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::Seat { owner: false, gone: false });
+    tried.handle(ViewEvent::Seat { owner: false, gone: false });
     assert!(tried.shown().contains("you are watching"));
-    tried.hear(approval("a"));
+    tried.handle(approval("a"));
     assert!(tried.sent().is_empty() && tried.state.prompt() == Some("watching › "));
     assert_eq!(tried.type_in("hi\r").kinds(), ["session_attach"]);
     let mut endpoint = SessionPlace {
@@ -244,7 +244,7 @@ fn an_observer_decides_nothing_and_sends_nothing() {
 #[test]
 fn an_interrupted_answer_is_completed_and_marked() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::Prompt("q".into())).said("one\ntwo", false);
+    tried.handle(ViewEvent::Prompt("q".into())).answer_text("one\ntwo", false);
     tried.state.lost();
     let interrupted = opened(&[(true, "q", None), (false, "one\ntwo three\nfour", Some("interrupted"))]);
     tried.state.reattached(interrupted, tried.now);
@@ -262,10 +262,10 @@ fn an_interrupted_answer_is_completed_and_marked() {
 #[test]
 fn the_missed_part_of_an_answer_is_shown_at_its_end() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::Prompt("q".into())).said("one ", false);
+    tried.handle(ViewEvent::Prompt("q".into())).answer_text("one ", false);
     tried.state.lost();
     tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
-    tried.said("three\n", false).said("", true);
+    tried.answer_text("three\n", false).answer_text("", true);
     assert_eq!(tried.kinds(), ["session_load"]);
     tried.state.reattached(opened(&[(true, "q", None), (false, "one two three\n", None)]), tried.now);
     let shown = tried.shown();
@@ -292,13 +292,17 @@ fn text_typed_without_a_connection_waits_for_it() {
 #[test]
 fn a_missed_part_is_loaded_only_once() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::Prompt("q".into())).said("one ", false);
+    tried.handle(ViewEvent::Prompt("q".into())).answer_text("one ", false);
     tried.state.lost();
     tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
     tried.state.lost();
     tried.state.reattached(opened(&[(true, "q", None), (false, "one two", None)]), tried.now);
     assert!(tried.shown().contains("one two"));
-    tried.type_in("hi\r").hear(ViewEvent::Prompt("hi".into())).said("yes", false).said("", true);
+    tried
+        .type_in("hi\r")
+        .handle(ViewEvent::Prompt("hi".into()))
+        .answer_text("yes", false)
+        .answer_text("", true);
     assert_eq!(tried.kinds(), ["chat_send"], "there is nothing to load");
 }
 
@@ -323,8 +327,12 @@ fn the_last_exchange_of_a_resumed_session_is_shown() {
 #[test]
 fn tools_are_shown_on_request() {
     let mut tried = Tried::new();
-    tried.hear(ViewEvent::ToolCalled(ToolUse { id: "1".into(), name: "read".into(), ..ToolUse::default() }));
-    tried.hear(ViewEvent::ToolEnded { id: "1".into(), output: "all of it".into(), error: None });
+    tried.handle(ViewEvent::ToolCalled(ToolUse {
+        id: "1".into(),
+        name: "read".into(),
+        ..ToolUse::default()
+    }));
+    tried.handle(ViewEvent::ToolEnded { id: "1".into(), output: "all of it".into(), error: None });
     assert!(!tried.shown().contains("all of it"));
     tried.type_in("/tools\r");
     assert!(tried.shown().contains("all of it"));

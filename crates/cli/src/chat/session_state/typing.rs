@@ -117,16 +117,16 @@ impl ChatState {
         }
         match slash_commands::parse(&text) {
             TypedLine::Prompt(prompt) if prompt.trim().is_empty() => {}
-            TypedLine::Prompt(prompt) if self.owner => self.say(prompt),
+            TypedLine::Prompt(prompt) if self.owner => self.send_prompt(prompt),
             TypedLine::Prompt(prompt) => self.attach(false, Some(prompt)),
             TypedLine::Wrong(what) => self.transcript.note(&what),
-            TypedLine::Command(command) => self.obey(command, now),
+            TypedLine::Command(command) => self.execute(command, now),
         }
     }
 
-    pub(super) fn say(&mut self, prompt: String) {
+    pub(super) fn send_prompt(&mut self, prompt: String) {
         self.own = true;
-        self.unheard = Some(prompt.clone());
+        self.unconfirmed = Some(prompt.clone());
         let request = ChatSend { content: Some(prompt.clone()), ..ChatSend::default() };
         self.send(Request::ChatSend(request), RequestPurpose::Send(prompt));
     }
@@ -137,7 +137,7 @@ impl ChatState {
         self.send(Request::SessionAttach(request), RequestPurpose::Attach(then));
     }
 
-    pub(super) fn obey(&mut self, command: SlashCommand, now: Instant) {
+    pub(super) fn execute(&mut self, command: SlashCommand, now: Instant) {
         let text = |text: String| Some(Scalar::Text(text));
         let moves = matches!(command, SlashCommand::New | SlashCommand::Resume(_) | SlashCommand::Clear);
         if moves && self.is_answering() {

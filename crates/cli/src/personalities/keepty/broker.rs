@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
         match KeeptyConnection::open(context, &args.session_id, KeeptyRole::Monitor, Size::DEFAULT) {
             Ok((link, _)) => {
                 lost = None;
-                if let Some(code) = look_on(link, &mut signals, &mut asked)? {
+                if let Some(code) = watch(link, &mut signals, &mut asked)? {
                     return Ok(AttachEnd::Exited(code).exit_code());
                 }
             }
@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, args: BrokerArgs) -> Outcome {
 }
 
 /// Watches until the session ends, then returns its exit code, or until the connection is lost.
-fn look_on(
+fn watch(
     mut link: KeeptyConnection,
     signals: &mut Signals,
     asked: &mut bool,

@@ -126,7 +126,7 @@ impl Rig {
         let sessions: Vec<(&'static str, u32)> =
             sessions.iter().map(|(name, pid)| (&*name.to_string().leak(), *pid)).collect();
         let sessions = sessions.iter().map(item).collect();
-        self.peer.say(&Message::Response(Response { sessions: Some(sessions), ..Response::ok(id) }));
+        self.peer.send(&Message::Response(Response { sessions: Some(sessions), ..Response::ok(id) }));
     }
 
     /// Presses keys and expects a request for the session of the window; returns its id.
@@ -140,7 +140,7 @@ impl Rig {
 
     /// Replies that a turn was captured.
     fn captured(&mut self, id: u32) {
-        self.peer.say(&Message::Response(Response {
+        self.peer.send(&Message::Response(Response {
             turn_id: Some("mine:3"),
             size: Some(12),
             ..Response::ok(id)
@@ -149,7 +149,7 @@ impl Rig {
 
     /// Replies with an error.
     fn refuse(&mut self, id: u32, reason: &str) {
-        self.peer.say(&Message::Response(Response { error: Some(reason), ..Response::ok(id) }));
+        self.peer.send(&Message::Response(Response { error: Some(reason), ..Response::ok(id) }));
     }
 
     /// Presses keys that capture.

@@ -69,7 +69,7 @@ fn the_broker_comes_before_the_window_system() {
     let client = Hotkeys::start(without_display(swb.named("clippyctl", &["hotkey"])));
     let mut peer = broker.accept();
     let Said::Hello { .. } = peer.hear() else { panic!("no hello") };
-    peer.say(&Message::HelloAck { error: Some("version_mismatch") });
+    peer.send(&Message::HelloAck { error: Some("version_mismatch") });
     let (code, lines) = client.end();
     assert_eq!(code, Some(4));
     assert_eq!(lines[0], "clippyctl: the broker rejected the connection: version_mismatch");

@@ -65,7 +65,7 @@ fn list(peer: &mut Peer, pid: u32) {
     assert_eq!(request, "ListSessions");
     let other = SessionItem { session: "other", pid: 1, has_turn: true, client_pids: Vec::new() };
     let mine = SessionItem { session: "mine", pid, has_turn: true, client_pids: Vec::new() };
-    peer.say(&Message::Response(Response { sessions: Some(vec![other, mine]), ..Response::ok(id) }));
+    peer.send(&Message::Response(Response { sessions: Some(vec![other, mine]), ..Response::ok(id) }));
 }
 
 // CH-12, CH-13
@@ -83,7 +83,7 @@ fn keys_in_tmux_act_on_the_active_pane() {
     list(&mut peer, first);
     let (id, request) = peer.request();
     assert_eq!(request, "Capture { session: \"mine\" }");
-    peer.say(&Message::Response(Response { turn_id: Some("mine:1"), size: Some(5), ..Response::ok(id) }));
+    peer.send(&Message::Response(Response { turn_id: Some("mine:1"), size: Some(5), ..Response::ok(id) }));
     assert_eq!(client.line(), "capture: mine:1, 5 bytes");
 
     tmux.run(&["split-window", "exec cat"]).unwrap();
@@ -95,13 +95,13 @@ fn keys_in_tmux_act_on_the_active_pane() {
     tmux.terminal.type_in(b"\x1b\x0b");
     list(&mut peer, tmux.pane_pid());
     let (id, _capture) = peer.request();
-    peer.say(&Message::Response(Response { turn_id: Some("mine:1"), size: Some(5), ..Response::ok(id) }));
+    peer.send(&Message::Response(Response { turn_id: Some("mine:1"), size: Some(5), ..Response::ok(id) }));
     let (id, request) = peer.request();
     assert_eq!(request, "Deliver(Clipboard)");
-    peer.say(&Message::Response(Response { error: Some("clipboard_failed: none"), ..Response::ok(id) }));
+    peer.send(&Message::Response(Response { error: Some("clipboard_failed: none"), ..Response::ok(id) }));
     let (id, request) = peer.request();
     assert_eq!(request, "GetTurn { turn_id: \"mine:1\" }");
-    peer.say(&Message::Response(Response { content: Some(b"the \0text"), ..Response::ok(id) }));
+    peer.send(&Message::Response(Response { content: Some(b"the \0text"), ..Response::ok(id) }));
     assert_eq!(client.line(), "clipboard: mine:1, 5 bytes");
     assert_eq!(tmux.run(&["show-buffer"]).unwrap(), "the \0text");
 

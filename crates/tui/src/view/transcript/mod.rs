@@ -89,7 +89,7 @@ impl Transcript {
     pub fn handle(&mut self, event: &ViewEvent, now: Instant) {
         match event {
             ViewEvent::Prompt(prompt) => self.prompt(prompt, now),
-            ViewEvent::Said { text, .. } => self.say(text, now),
+            ViewEvent::AnswerText { text, .. } => self.answer_text(text, now),
             ViewEvent::Progress { thought: Some(thought), .. } => self.think(thought, now),
             ViewEvent::Progress { message, context, ephemeral, .. } => {
                 self.context = context.or(self.context);
@@ -241,7 +241,7 @@ impl Transcript {
         self.shown = 0;
     }
 
-    fn say(&mut self, text: &str, now: Instant) {
+    fn answer_text(&mut self, text: &str, now: Instant) {
         if text.is_empty() {
             return;
         }

@@ -15,7 +15,7 @@ impl Fixture {
         Self { transcript, now: Instant::now(), lines: Vec::new() }
     }
 
-    fn hear(&mut self, event: ViewEvent) -> &mut Self {
+    fn handle(&mut self, event: ViewEvent) -> &mut Self {
         self.now += Duration::from_millis(500);
         self.transcript.handle(&event, self.now);
         self.drain()
@@ -31,8 +31,8 @@ impl Fixture {
     }
 }
 
-fn said(text: &str) -> ViewEvent {
-    ViewEvent::Said { text: text.into(), last: false }
+fn answer_text(text: &str) -> ViewEvent {
+    ViewEvent::AnswerText { text: text.into(), last: false }
 }
 
 fn tool(id: &str, name: &str, description: &str) -> ViewEvent {
@@ -53,18 +53,18 @@ fn thought(text: &str) -> ViewEvent {
 fn an_answer_is_shown_in_order_and_tools_are_folded() {
     let mut fixture = Fixture::new();
     fixture
-        .hear(ViewEvent::Prompt("explain\nthis".into()))
-        .hear(thought("Let me see.\nIt is"))
-        .hear(thought(" simple.\n"))
-        .hear(said("First **thi"))
-        .hear(said("s**:\n- on"));
+        .handle(ViewEvent::Prompt("explain\nthis".into()))
+        .handle(thought("Let me see.\nIt is"))
+        .handle(thought(" simple.\n"))
+        .handle(answer_text("First **thi"))
+        .handle(answer_text("s**:\n- on"));
     assert_eq!(fixture.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
-    fixture.hear(tool("1", "read_file", "Reading main.rs")).hear(tool("2", "search", ""));
+    fixture.handle(tool("1", "read_file", "Reading main.rs")).handle(tool("2", "search", ""));
     assert_eq!(fixture.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
     fixture
-        .hear(ViewEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
-        .hear(ViewEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
-        .hear(said("Done."));
+        .handle(ViewEvent::ToolEnded { id: "1".into(), output: "fn main".into(), error: None })
+        .handle(ViewEvent::ToolEnded { id: "2".into(), output: String::new(), error: Some("no\nway".into()) })
+        .handle(answer_text("Done."));
     let usage = AnswerUsage { tokens: Some(1234), cost: Some(0.012), context: Some(7) };
     fixture.transcript.end(&AnswerEnd::Completed, &usage, fixture.now);
     insta::assert_snapshot!(fixture.drain().lines.join("\n"), @r"
@@ -92,9 +92,9 @@ fn ephemeral_progress_is_on_the_status_line_and_the_rest_stays() {
         thought: None,
     };
     let mut fixture = Fixture::new();
-    fixture.hear(ViewEvent::Prompt("x".into())).hear(progress("looking", true));
+    fixture.handle(ViewEvent::Prompt("x".into())).handle(progress("looking", true));
     assert_eq!(fixture.changing(), ["looking · 0.5s · Ctrl+C stops"]);
-    fixture.hear(progress("one\ntwo", false));
+    fixture.handle(progress("one\ntwo", false));
     fixture.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), fixture.now);
     assert_eq!(fixture.drain().lines[3..], ["· one", "· two", "✗ stopped", "— context 12% · 1.0s"]);
 }
@@ -103,8 +103,8 @@ fn ephemeral_progress_is_on_the_status_line_and_the_rest_stays() {
 fn the_last_tool_is_shown_in_full() {
     let mut fixture = Fixture::new();
     assert!(fixture.transcript.last_tool()[0].plain().contains("no tool"));
-    fixture.hear(tool("1", "read_file", "Reading"));
-    fixture.hear(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
+    fixture.handle(tool("1", "read_file", "Reading"));
+    fixture.handle(ViewEvent::ToolEnded { id: "1".into(), output: "one\n\x1b[2Jtwo".into(), error: None });
     let full: Vec<String> = fixture.transcript.last_tool().iter().map(StyledLine::plain).collect();
     assert_eq!(full, ["read_file  Reading", "  path: main.rs", "  one", r"  \u{1b}[2Jtwo"]);
 }
@@ -112,7 +112,7 @@ fn the_last_tool_is_shown_in_full() {
 #[test]
 fn tools_without_an_end_get_one() {
     let mut fixture = Fixture::new();
-    fixture.hear(tool("1", "run", "make"));
+    fixture.handle(tool("1", "run", "make"));
     fixture.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), fixture.now);
     assert_eq!(fixture.drain().lines[..2], ["✗ run  make  0.0s", "✗ interrupted: the daemon ended"]);
 }
@@ -135,10 +135,10 @@ fn earlier_messages_are_shown_again() {
 #[test]
 fn a_long_line_does_not_fill_the_screen() {
     let mut fixture = Fixture::new();
-    fixture.hear(ViewEvent::Prompt("x".into())).hear(said(&"word ".repeat(200)));
+    fixture.handle(ViewEvent::Prompt("x".into())).handle(answer_text(&"word ".repeat(200)));
     fixture.transcript.limit(3);
     assert!(columns(&fixture.changing()[0]) <= 180, "{:?}", fixture.changing());
-    fixture.hear(said("end\n"));
+    fixture.handle(answer_text("end\n"));
     let whole: String = fixture.lines[3..].concat().replace(' ', "");
     assert_eq!(whole, "word".repeat(200) + "end");
 }
@@ -146,11 +146,14 @@ fn a_long_line_does_not_fill_the_screen() {
 #[test]
 fn a_block_of_code_ends_with_its_message() {
     let mut fixture = Fixture::new();
-    fixture.hear(ViewEvent::Prompt("x".into())).hear(said("```\ncode\n")).hear(tool("1", "run", "make"));
-    fixture.hear(said("# code\n"));
+    fixture
+        .handle(ViewEvent::Prompt("x".into()))
+        .handle(answer_text("```\ncode\n"))
+        .handle(tool("1", "run", "make"));
+    fixture.handle(answer_text("# code\n"));
     assert_eq!(fixture.lines.last().map(String::as_str), Some("    # code"), "a tool comes in between");
     fixture.transcript.end(&AnswerEnd::Stopped, &AnswerUsage::default(), fixture.now);
-    fixture.hear(said("# Title\n"));
+    fixture.handle(answer_text("# Title\n"));
     assert_eq!(fixture.lines.last().map(String::as_str), Some("Title"));
     let message = |text: &str| TranscriptMessage { user: false, text: text.into(), ending: None };
     fixture.transcript.recount(&[message("```\ncode"), message("# Title")], fixture.now);

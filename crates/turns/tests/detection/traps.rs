@@ -1,7 +1,5 @@
 //! What looks like a prompt, a dialog or an end, but is none; and ends that are hard to detect.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
 use swb_turns::{CompletedTurn, Detector, DetectorEvent, Hook, Profiles, ProgramState, Time};
 use swb_types::{Offset, Size};
 use swb_vt::{Options, Screen};

@@ -1,10 +1,6 @@
 //! Answers of real agents, sent while they grow.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{Case, cases};
+use crate::common::{Case, cases};
 use std::time::Duration;
 use swb_turns::recording::Step;
 use swb_turns::{Detector, DetectorEvent, Growth, Profiles, Time};

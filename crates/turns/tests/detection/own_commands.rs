@@ -1,7 +1,5 @@
 //! Commands that agents execute themselves: their lists of settings are questions, and nothing keeps the agent busy.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::time::Duration;
 use swb_turns::{Detector, DetectorEvent, Profiles, ProgramState, Time};
 use swb_types::Size;

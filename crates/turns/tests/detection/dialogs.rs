@@ -1,10 +1,6 @@
 //! Dialogs of real agents: their questions, and the keys that answer them.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{Case, cases};
+use crate::common::{Case, cases};
 use std::path::Path;
 use std::time::Duration;
 use swb_turns::Meaning::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
@@ -387,7 +383,7 @@ fn no_screen_causes_a_panic() {
         "1.",
     ];
     let profiles = Profiles::built_in().unwrap();
-    let mut random = common::Random(11);
+    let mut random = crate::common::Random(11);
     for round in 0..400 {
         let size = Size::new(1 + random.below(90) as u16, 1 + random.below(30) as u16).unwrap();
         let mut screen = Screen::new(size, Options::default());
@@ -395,7 +391,7 @@ fn no_screen_causes_a_panic() {
             screen.feed(words[random.below(words.len() as u64) as usize].as_bytes());
         }
         for profile in profiles.iter() {
-            let found = dialog(profile, &screen, round % 2 == 0);
+            let found = dialog(&profile, &screen, round % 2 == 0);
             let keys = found.iter().flat_map(|found| &found.options).all(|option| !option.keys.is_empty());
             assert!(keys, "round {round}: {found:?}");
         }

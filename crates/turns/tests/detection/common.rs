@@ -1,9 +1,6 @@
 //! Recordings for tests: a few are in the repository, here and beside the screen model; `SWB_RECORDINGS` names
 //! a directory with more.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_turns::recording::{Expected, Recording};

@@ -1,10 +1,6 @@
 //! The detector on recordings of real agents, shells and REPLs.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
-use common::{Case, Random, cases};
+use crate::common::{Case, Random, cases};
 use swb_turns::recording::{DetectionResult, Recording, Step, detect, guess};
 use swb_turns::score::Score;
 use swb_turns::{Detector, DetectorEvent, Profiles, SavedDetector};

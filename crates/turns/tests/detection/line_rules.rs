@@ -1,7 +1,5 @@
 //! The line rules, one requirement at a time.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
-
 use swb_turns::{LineEvent, LineOptions, LineRules, LineTurn, Pattern, Time};
 
 /// A program with prompts, driven by hand.
