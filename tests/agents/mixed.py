@@ -116,9 +116,18 @@ class Mixed:
         code, _, err = self.bench.try_run("ask", s.name, prompt.question(self.agent), "--timeout", str(TURN_SECONDS))
         for decision in prompt.decisions:
             check(code == 5, "no permission was asked: swb ended with %d: %s" % (code, err.strip()[-200:]))
-            self.bench.run("approvals", decision, s.name)
+            self._decide(s, decision)
             code, err = self._next(s)
         check(code == 0, "swb ended with %d: %s" % (code, err.strip()[-200:]))
+
+    def _decide(self, s, decision):
+        """Answers the dialog. One that is still being drawn changes, and is refused until it is complete."""
+        for left in (3, 2, 1, 0):
+            code, _, err = self.bench.try_run("approvals", decision, s.name)
+            if code == 0:
+                return
+            check(left, "swb approvals %s ended with %d: %s" % (decision, code, err))
+            time.sleep(1)
 
     def _next(self, s):
         """Waits for the end of the turn, or for a further question: the exit code of `swb ask`."""

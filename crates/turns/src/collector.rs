@@ -86,7 +86,8 @@ impl Collector {
             let pairs = new.iter().zip(old);
             let pairs = pairs.filter(|(new, old)| !new.trim().is_empty() || !old.trim().is_empty());
             // Marks alone, such as those of items whose text is still to be drawn, fit anywhere.
-            let pairs = pairs.filter(|(new, old)| says(new) && says(old) || new != old && !grows(old, new));
+            let pairs =
+                pairs.filter(|(new, old)| has_text(new) && has_text(old) || new != old && !grows(old, new));
             let (mut all, mut fit, mut grown) = (0, 0, 0);
             for (new, old) in pairs {
                 all += 1;
@@ -204,7 +205,7 @@ impl Collector {
 }
 
 /// Whether a row has text, and not only marks.
-fn says(row: &str) -> bool {
+fn has_text(row: &str) -> bool {
     row.contains(char::is_alphanumeric)
 }
 
@@ -335,7 +336,7 @@ mod tests {
     #[test]
     fn marks_whose_text_is_drawn_later_do_not_place_a_picture() {
         let item = |n: usize| format!("- item {n}");
-        let bare = |n: usize| if n % 3 == 0 { item(n) } else { "-".to_owned() };
+        let bare = |n: usize| if n.is_multiple_of(3) { item(n) } else { "-".to_owned() };
         let mut collector = Collector::default();
         collector.see(&(0..8).map(item).chain(["- it".to_owned()]).collect::<Vec<_>>(), 80);
         collector.see(&(30..39).map(bare).collect::<Vec<_>>(), 80);
