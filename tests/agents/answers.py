@@ -273,18 +273,17 @@ class Comparison:
         self.besides += shown
 
     def _with_gaps(self, sent, lines):
-        """Every part between two gaps is a part of the answer, and they are in its order. A part may end within a
-        word that was still being drawn."""
-        letters, at = "".join(_words("\n".join(sent))), 0
-        for part in "\n".join(lines).split(GAP):
-            part = "".join(_words(part))
-            found = letters.find(part, at)
-            if found < 0:
-                self.complaints.append("between gaps the text is not the answer")
+        """Every line is a line of the answer, or the beginning of one that was never drawn to its end, in its order."""
+        sent = ["".join(_words(line)) for line in sent]
+        at = 0
+        for line in ("".join(_words(line)) for line in lines if line != GAP):
+            found = next((n for n in range(at, len(sent)) if sent[n].startswith(line)), None)
+            if found is None:
+                self.complaints.append("between gaps the text is not the answer: %s" % line)
                 return
-            self.missing += found - at
-            at = found + len(part)
-        self.missing += len(letters) - at
+            self.missing += sum(map(len, sent[at:found])) + len(sent[found]) - len(line)
+            at = found + bool(line)
+        self.missing += sum(map(len, sent[at:]))
 
     def diff(self, most=24):
         """The lines that differ, those of the answer with a minus."""
