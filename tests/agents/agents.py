@@ -40,9 +40,18 @@ class Agent:
 
     def tool_rules(self, word, answer, file, version):
         """The server's rules for a question that makes the agent create a file."""
-        call = self.tool("touch " + file, version)
-        return [dict(self.rule, match=word, after_tool=False, text="I will make it.", tool=call),
-                dict(self.rule, match=word, after_tool=True, text=answer)]
+        return self.tool_chain(word, ["I will make it.", answer], [file], version)
+
+    def tool_chain(self, word, pieces, files, version):
+        """The same for several files, one after the other, with a piece of the answer before each and after the last."""
+        rules = []
+        for n, text in enumerate(pieces):
+            rule = dict(self.rule, match=word, after_tool=n > 0, text=text)
+            if n < len(files):
+                rule["tool"] = self.tool("touch " + files[n], version)
+                rule.update({"times": 1} if n > 0 else {})
+            rules.append(rule)
+        return rules
 
 
 class Claude(Agent):
@@ -159,7 +168,11 @@ class Aider(Agent):
 
     def tool_rules(self, word, answer, file, version):
         # It takes a file from the text of an answer; another block would be another file.
-        return [dict(self.rule, match=word, text="Here it is.\n\n%s\n```\nmade\n```" % file)]
+        return self.tool_chain(word, ["Here it is."], [file], version)
+
+    def tool_chain(self, word, pieces, files, version):
+        text = "\n\n".join("%s\n\n%s\n```\nmade\n```" % pair for pair in zip(pieces, files))
+        return [dict(self.rule, match=word, text="\n\n".join([text] + pieces[len(files):]))]
 
 
 ALL = (Claude(), Codex(), Aider(), Gemini(), Opencode())

@@ -85,6 +85,9 @@ impl Collector {
         let score = |new: &[String], old: &[String]| {
             let pairs = new.iter().zip(old);
             let pairs = pairs.filter(|(new, old)| !new.trim().is_empty() || !old.trim().is_empty());
+            // Marks alone, such as those of items whose text is still to be drawn, fit anywhere.
+            let pairs =
+                pairs.filter(|(new, old)| has_text(new) && has_text(old) || new != old && !grows(old, new));
             let (mut all, mut fit, mut grown) = (0, 0, 0);
             for (new, old) in pairs {
                 all += 1;
@@ -100,11 +103,12 @@ impl Collector {
         // Of equals the first, which is the smallest movement; a row that grew is only a hint.
         let best = forward.chain(back).rev().max_by_key(|(_, (fit, grown, _))| 2 * fit + grown);
         let (moved, (fit, grown, all)) = best?;
-        let fits = fit + grown > 0 && 2 * (fit + grown) >= all;
+        let witness = if matches!(moved, Movement::Forward(0)) { fit + grown } else { fit };
+        let fits = witness > 0 && 2 * (fit + grown) >= all;
         // Where most rows stay, the others were changed in place, unless several have moved.
         let texts = |rows: &[String]| rows.iter().filter(|row| !row.trim().is_empty()).count();
         let stay = texts(&rows[..pinned]);
-        let in_place = (stay > 0 && room > 1) || 2 * stay >= texts(rows).max(texts(old));
+        let in_place = (stay > 0 && room > limits::MARGIN_ROWS) || 2 * stay >= texts(rows).max(texts(old));
         match (fits, in_place) {
             (true, true) if fit < limits::WITNESS_ROWS => Some(Movement::Forward(0)),
             (true, _) => Some(moved),
@@ -198,6 +202,11 @@ impl Collector {
     pub(crate) fn lines(&self) -> &[String] {
         &self.lines
     }
+}
+
+/// Whether a row has text, and not only marks.
+fn has_text(row: &str) -> bool {
+    row.contains(char::is_alphanumeric)
 }
 
 /// Whether a row is the beginning of another: answers grow word by word.
@@ -322,6 +331,31 @@ mod tests {
             assert_eq!(text.matches(&format!("{line}\n")).count(), 1, "{line}: {text}");
         }
         assert!(text.contains(GAP));
+    }
+
+    #[test]
+    fn marks_whose_text_is_drawn_later_do_not_place_a_picture() {
+        let item = |n: usize| format!("- item {n}");
+        let bare = |n: usize| if n.is_multiple_of(3) { item(n) } else { "-".to_owned() };
+        let mut collector = Collector::default();
+        collector.see(&(0..8).map(item).chain(["- it".to_owned()]).collect::<Vec<_>>(), 80);
+        collector.see(&(30..39).map(bare).collect::<Vec<_>>(), 80);
+        collector.see(&(30..39).map(item).collect::<Vec<_>>(), 80);
+        let shown = (0..8).map(item).chain(["- it".to_owned(), GAP.to_owned()]);
+        assert_eq!(collector.lines(), shown.chain((30..39).map(item)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_margin_above_the_input_box_is_no_room() {
+        let all = numbered(90);
+        let page = |from: usize| [&rows(&["question"]), &all[from..from + 8], &rows(&["", ""])].concat();
+        let mut collector = Collector::default();
+        for from in [0, 30, 60, 62] {
+            collector.see(&page(from), 80);
+        }
+        let gap = rows(&[GAP]);
+        let shown = [&rows(&["question"]), &all[..8], &gap, &all[30..38], &gap, &all[60..70]].concat();
+        assert_eq!(collector.lines(), shown);
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub(crate) const PAGES_BACK: usize = 4;
 pub(crate) const WITNESS_CHARS: usize = 8;
 /// Rows that have to move together where most rows stay: fewer may be the same by chance.
 pub(crate) const WITNESS_ROWS: usize = 3;
+/// Blank rows that a full view may have above the input box: codex has two.
+pub(crate) const MARGIN_ROWS: usize = 2;
 /// How long a frame may take to be drawn; a program that never ends it is read anyway.
 pub const DRAWING: Duration = Duration::from_secs(1);
 /// Blank lines in a row that are kept: code has two, and a program that clears the screen leaves many.

@@ -92,17 +92,18 @@ pub(crate) const CHROME: &str = "\u{2028}";
 /// The rows of a conversation, with [`CHROME`] in place of those that are not part of it.
 pub(crate) fn conversation(view: &View, rows: &[String]) -> Vec<String> {
     let mut note = None;
-    let keep = |row: &String| {
+    let keep = |(y, row): (usize, &String)| {
         let indent = row.chars().take_while(|c| *c == ' ').count();
         if view.notes.any(row) {
             note = Some(indent);
         } else if note.is_some_and(|above| indent <= above || row.trim().is_empty()) {
             note = None;
         }
-        let left_out = note.is_some() || view.chrome.any(row);
+        let ends = || rows.get(y + 1).is_none_or(|below| below.trim().is_empty()) && view.footer.any(row);
+        let left_out = note.is_some() || view.chrome.any(row) || ends();
         if left_out { CHROME.to_owned() } else { row.clone() }
     };
-    rows.iter().map(keep).collect()
+    rows.iter().enumerate().map(keep).collect()
 }
 
 /// The row by which the input box is found, among the first `used` rows.

@@ -4,6 +4,7 @@
 //! repaint is on the real screen: above the input box, below the echo of the input, including the
 //! scrollback. The alternate screen has no scrollback, so its rows are collected while they scroll by.
 
+use crate::collector::GAP;
 use crate::limits;
 use crate::look::{CHROME, conversation, squeeze};
 use crate::profile::View;
@@ -64,7 +65,7 @@ pub(crate) fn answer(view: &View, lines: &[String], inputs: &[&str], fallback: u
 /// The same up to the first line that will still change.
 pub(crate) fn steady_answer(view: &View, lines: &[String], inputs: &[&str], fallback: usize) -> Answer {
     let start = cut_from(view, lines, inputs).unwrap_or(fallback.min(lines.len()));
-    let changes = lines[start..].iter().position(|line| view.unstable.any(line));
+    let changes = lines[start..].iter().position(|line| view.unstable.any(line) || view.undrawn.any(line));
     cut(view, lines, inputs, fallback, changes.map_or(lines.len(), |at| start + at))
 }
 
@@ -77,16 +78,27 @@ fn cut(view: &View, lines: &[String], inputs: &[&str], fallback: usize, end: usi
     let lines = conversation(view, &lines[start..end]);
     let first = lines.iter().find(|line| !line.trim().is_empty());
     let headless = first.is_some_and(|line| continues(view, line));
-    let kept =
-        lines.iter().map(|line| Some(line).filter(|line| *line != CHROME).map(|line| unframed(view, line)));
+    let mut gap = false;
+    let kept = lines.iter().filter_map(|line| {
+        let undrawn = line == GAP || view.undrawn.any(line);
+        let repeated = gap && (undrawn || line.trim().is_empty());
+        gap = undrawn || repeated;
+        let text = if undrawn { GAP.to_owned() } else { unframed(view, line) };
+        (!repeated).then_some(Some(text).filter(|_| line != CHROME))
+    });
     Answer { text: bounded(&tidy(kept)), echoed: echo.is_some(), headless }
 }
 
-/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one.
+/// Marks that agents draw for the items of lists.
+const ITEMS: &str = "•◦▪‣";
+
+/// Whether the first line of an answer is none: it is indented like the others, without the mark of the first one. Other
+/// marks that are no ASCII, such as those before what a command printed, are the agent's own.
 fn continues(view: &View, line: &str) -> bool {
     let text = line.trim_start_matches(' ');
-    let indented = line.len() - text.len() == view.indent && view.indent > 0 && !view.bullets.is_empty();
-    indented && text.starts_with(char::is_alphanumeric)
+    let indented = line.len() - text.len() >= view.indent && view.indent > 0 && !view.bullets.is_empty();
+    let starts = |c: char| c.is_alphanumeric() || c.is_ascii_punctuation() || ITEMS.contains(c);
+    indented && text.starts_with(starts)
 }
 
 fn cut_from(view: &View, lines: &[String], inputs: &[&str]) -> Option<usize> {

@@ -153,18 +153,42 @@ impl Buffer {
         cursor.input_needs_wrap = end >= cols;
     }
 
-    /// Adds a zero-width character to the one before the cursor, if there is one.
-    pub(crate) fn combine(&mut self, c: char) {
+    /// The column of the character before the cursor.
+    fn before(&self) -> Option<usize> {
         let Position { x, y, wrap_pending } = self.position();
-        let Some(mut x) = (if wrap_pending { Some(x) } else { x.checked_sub(1) }) else {
-            return;
-        };
-        if self.line(y as isize)[x].is_spacer() {
-            x -= 1;
-        }
-        if let [cell] = self.line_mut(y, x..x + 1) {
+        let x = if wrap_pending { x } else { x.checked_sub(1)? };
+        Some(if self.line(y as isize)[x].is_spacer() { x - 1 } else { x })
+    }
+
+    /// The character before the cursor, if there is one.
+    pub(crate) fn cell_before(&self) -> Option<&Cell> {
+        let y = self.position().y;
+        self.before().map(|x| &self.line(y as isize)[x])
+    }
+
+    /// Adds a character to the one before the cursor, if there is one.
+    pub(crate) fn combine(&mut self, c: char) {
+        let (x, y) = (self.before(), self.position().y);
+        if let Some([cell]) = x.map(|x| self.line_mut(y, x..x + 1)) {
             cell.push_zero_width(c);
         }
+    }
+
+    /// Gives the narrow character before the cursor the cursor's column as well. In the last column it stays narrow.
+    pub(crate) fn widen(&mut self, insert: bool) {
+        let Position { x, y, wrap_pending } = self.position();
+        if wrap_pending || x == 0 {
+            return;
+        }
+        if insert {
+            self.insert_cells(1);
+        }
+        self.split(y, x + 1);
+        if let [cell, spacer] = self.line_mut(y, x - 1..x + 1) {
+            cell.flags.insert(Flags::WIDE_CHAR);
+            *spacer = Cell::new(' ', &cell.pen(), Flags::WIDE_CHAR_SPACER);
+        }
+        self.advance(x + 1);
     }
 
     /// Leaves a blank in the last column because the wide character that comes does not fit.

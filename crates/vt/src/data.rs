@@ -339,7 +339,7 @@ impl Screen {
             };
             writer.out.extend(std::iter::repeat_n(b'\n', std::mem::take(&mut blank)));
             for cell in &cells[..=used] {
-                writer.cell(cell);
+                writer.text(cell);
             }
             writer.set_pen(&Default::default());
             writer.out.push(b'\n');

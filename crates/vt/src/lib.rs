@@ -24,6 +24,7 @@ mod cell;
 mod control;
 mod csi;
 mod data;
+mod emoji;
 mod event;
 mod filter;
 mod grammar;

@@ -6,6 +6,7 @@
 
 use crate::buffer::{Buffer, Position};
 use crate::cell::{Cell, Color, Pen};
+use crate::emoji;
 use crate::event::Mark;
 use crate::modes;
 use crate::sgr;
@@ -14,6 +15,10 @@ use std::io::Write;
 
 /// Blank cells that are cheaper to skip than to write.
 const SKIP: usize = 5;
+
+/// Changes nothing while the cells are painted (SI: the first character set, as in a fresh terminal), and keeps apart
+/// what would be one emoji if it was written at once.
+const NOTHING: &str = "\x0f";
 
 /// The state as bytes, with at most `scrollback` lines above the screen.
 pub(crate) fn write(terminal: &Terminal, scrollback: usize) -> Vec<u8> {
@@ -164,7 +169,17 @@ impl SnapshotWriter {
     }
 
     /// Writes one cell; the spacer of a wide character writes itself.
-    pub(crate) fn cell(&mut self, cell: &Cell) {
+    fn cell(&mut self, cell: &Cell) {
+        self.parts(cell, if emoji::was_kept_narrow(cell) { NOTHING } else { "" });
+    }
+
+    /// The same for people and files: no terminal has to bring it into the same columns.
+    pub(crate) fn text(&mut self, cell: &Cell) {
+        self.parts(cell, "");
+    }
+
+    /// Writes a cell with `between` behind its first character.
+    fn parts(&mut self, cell: &Cell, between: &str) {
         if cell.is_spacer() {
             return;
         }
@@ -172,9 +187,23 @@ impl SnapshotWriter {
             self.set_pen(&cell.pen());
         }
         let mut bytes = [0; 4];
-        for c in std::iter::once(&cell.c).chain(cell.zero_width()) {
+        self.put(cell.c.encode_utf8(&mut bytes));
+        self.put(between);
+        for c in cell.zero_width() {
             self.put(c.encode_utf8(&mut bytes));
         }
+    }
+
+    /// Writes the cell in column `x` of a line behind the one before it.
+    pub(crate) fn cell_of(&mut self, line: &[Cell], x: usize) {
+        let before = character_before(line, x);
+        if before.is_some_and(emoji::is_joined) && !line[x].is_spacer() {
+            // Terminals that do not join them are further to the right.
+            self.put_fmt(format_args!("\x1b[{}G", x + 1));
+        } else if before.is_some_and(|before| emoji::joins(before, line[x].c)) {
+            self.put(NOTHING);
+        }
+        self.cell(&line[x]);
     }
 
     /// Writes all lines from home on, through the bottom if there is scrollback.
@@ -227,17 +256,23 @@ impl SnapshotWriter {
             // The line above goes on here, so there must be something.
             _ => used.max(usize::from(continued)),
         };
+        if continued && !line[0].c.is_ascii() {
+            self.put(NOTHING);
+        }
         let mut x = 0;
         while x < end {
             let blanks = line[x..end].iter().take_while(|cell| cell.is_default()).count();
             // The first and the last cell are what makes lines wrap.
             let skip = if x == 0 && continued || blanks < SKIP { 0 } else { blanks };
             let skip = if wrapped && !leading && x + skip == end { skip.saturating_sub(1) } else { skip };
-            if skip > 0 {
+            if skip > 0 && character_before(line, x).is_some_and(emoji::is_joined) {
+                x += skip;
+                self.put_fmt(format_args!("\x1b[{}G", x + 1));
+            } else if skip > 0 {
                 self.put_fmt(format_args!("\x1b[{skip}C"));
                 x += skip;
             } else {
-                self.cell(&line[x]);
+                self.cell_of(line, x);
                 x += 1;
             }
         }
@@ -322,9 +357,16 @@ impl SnapshotWriter {
                 let width = if line[x].is_wide() { 2 } else { 1 };
                 self.put_fmt(format_args!("\x1b[{width}P"));
             }
-            self.cell(&line[x]);
+            // What was kept narrow is in the last column, and stays so.
+            self.text(&line[x]);
         }
     }
+}
+
+/// The character that ends before column `x`.
+fn character_before(line: &[Cell], x: usize) -> Option<&Cell> {
+    let last = x.checked_sub(1)?;
+    line.get(if line.get(last)?.is_spacer() { last.checked_sub(1)? } else { last })
 }
 
 /// Lines down to the last that is not blank.

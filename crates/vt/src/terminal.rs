@@ -5,6 +5,7 @@
 
 use crate::buffer::{Buffer, Position};
 use crate::cell::Pen;
+use crate::emoji;
 use crate::event::{Events, Mark, Progress, ScreenEvent};
 use crate::limits;
 use crate::link::Links;
@@ -242,6 +243,9 @@ impl Terminal {
     }
 
     pub(crate) fn print_char(&mut self, c: char) {
+        if self.joins(c) {
+            return;
+        }
         let width = match c.width() {
             // Controls of the C1 set.
             None => return,
@@ -267,6 +271,24 @@ impl Terminal {
         }
         buffer.put(c, width, &registers.pen);
         self.last = Some(c);
+    }
+
+    /// Adds a character to the emoji that was written right before it, if it is part of it.
+    fn joins(&mut self, c: char) -> bool {
+        let Some(last) = self.last.filter(|_| !c.is_ascii()) else { return false };
+        let insert = self.registers.modes.insert;
+        let buffer = self.buffer();
+        let Some(cell) = buffer.cell_before().filter(|cell| cell.c == last) else { return false };
+        let (joins, widens) = (emoji::joins(cell, c), emoji::widens(cell, c));
+        // Without room for a second column, letters stay apart and other characters narrow.
+        let joins = joins && !(widens && buffer.position().wrap_pending);
+        if widens {
+            buffer.widen(insert);
+        }
+        if joins {
+            buffer.combine(c);
+        }
+        joins
     }
 
     /// Moves without regard to origin mode or margins.

@@ -104,8 +104,8 @@ impl View {
 
 fn paint_row(writer: &mut SnapshotWriter, y: usize, row: &[Cell]) {
     let _written = write!(writer.out, "\x1b[{};1H\x1b[2K", y + 1);
-    for cell in row {
-        writer.cell(cell);
+    for x in 0..row.len() {
+        writer.cell_of(row, x);
     }
     writer.set_pen(&Pen::default());
 }

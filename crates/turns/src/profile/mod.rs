@@ -114,10 +114,14 @@ pub(crate) struct View {
     pub(crate) counter_below: Option<Regex>,
     pub(crate) echo: Option<Regex>,
     pub(crate) chrome: Patterns,
+    /// The row that ends an answer: not part of it if a blank row, or nothing, follows.
+    pub(crate) footer: Patterns,
     /// The first row of a note that is not part of an answer; the rows below that are indented further belong to it.
     pub(crate) notes: Patterns,
     /// Lines of an answer that will still change, such as the note that a command runs.
     pub(crate) unstable: Patterns,
+    /// Rows whose text is drawn later, such as the mark of an item: what is left of them in the end was never shown.
+    pub(crate) undrawn: Patterns,
     /// Number of lines at the end of an answer that may be redrawn.
     pub(crate) live_lines: Option<usize>,
     /// Silence after which the screen alone is trusted.

@@ -270,12 +270,14 @@ fn codex_streams_without_a_mark_and_pauses() {
 }
 
 #[test]
-fn codex_takes_a_prompt_while_it_starts_and_asks_nothing() {
+fn a_question_that_waits_for_the_start_of_the_program_is_no_dialog() {
     let mut session = Session::new("codex");
-    session.out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
-    session.out(picture(&["Codex", "", "", "› question", "", "  Waiting for startup  · esc cancel"]));
-    session.wait(2_000);
-    assert_eq!(session.state(), ProgramState::Working);
+    session.out(picture(&["Codex", "", "› Ask Codex to do anything", "", "  ? for shortcuts"])).wait(2_000);
+    session.keys("question").out(picture(&["Codex", "", "› question", "", "  ? for shortcuts"])).keys("\r");
+    session.out(picture(&["Codex", "", "› question", "", "  Waiting for startup  · esc cancel"])).wait(5_000);
+    assert_eq!((session.state(), session.dialogs), (ProgramState::Working, 0));
+    session.out(codex(&["› question", "", "• The answer"], "52 used")).wait(3_000);
+    assert_eq!(session.texts(), ["The answer"]);
 }
 
 #[test]
@@ -483,16 +485,46 @@ fn the_echo_of_lines_submitted_at_once_is_not_part_of_the_answer() {
 
 #[test]
 fn lines_that_were_never_shown_leave_a_mark() {
-    let mut session = Session::new("codex");
-    session.out("\x1b[?1049h").out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
-    session
-        .out(codex(&["Codex", "", "› question", "", "• Working (0s • esc to interrupt)"], "24 used"))
-        .wait(300);
-    // The question is pinned, and the answer has scrolled below it.
-    let rows: Vec<String> = (20..36).map(|n| format!("  line {n}")).collect();
-    let rows: Vec<&str> = ["› question"].into_iter().chain(rows.iter().map(String::as_str)).collect();
-    session.out(codex(&rows, "52 used")).wait(1_000);
-    assert!(session.texts()[0].starts_with("[lines not shown]\nline 20\n"), "{:?}", session.texts());
+    for shown in ["line", "- item", "• item", "    code"] {
+        let mut session = Session::new("codex");
+        session.out("\x1b[?1049h").out(codex(&["Codex"], "24 used")).wait(2_000).keys("question\r");
+        session
+            .out(codex(&["Codex", "", "› question", "", "• Working (0s • esc to interrupt)"], "24 used"))
+            .wait(300);
+        // The question is pinned, and the answer has scrolled below it.
+        let rows: Vec<String> = (20..36).map(|n| format!("  {shown} {n}")).collect();
+        let rows: Vec<&str> = ["› question"].into_iter().chain(rows.iter().map(String::as_str)).collect();
+        session.out(codex(&rows, "52 used")).wait(1_000);
+        let start = format!("[lines not shown]\n{shown} 20\n");
+        assert!(session.texts()[0].starts_with(&start), "{:?}", session.texts());
+        assert!(session.turns[0].truncated);
+    }
+}
+
+fn opencode(conversation: &[&str], below: &str) -> String {
+    let edge = "   ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀";
+    picture(&[conversation, &["", "   ┃", "   ┃", "   ┃  Build · Stub", edge, below]].concat())
+}
+
+#[test]
+fn items_whose_text_was_never_drawn_leave_a_mark_and_a_quoted_footer_is_text() {
+    let mut session = Session::new("opencode");
+    session.out("\x1b[?1049h").out(opencode(&["OpenCode"], "")).wait(2_000).keys("question\r");
+    session.out(opencode(&["   ┃  question"], "   ■⬝⬝ esc interrupt")).wait(300);
+    let shown = [
+        "   ┃  question",
+        "",
+        "     - one",
+        "     -",
+        "     -",
+        "     - four",
+        "     ▣  Build · quoted · 1.0s",
+        "     end",
+        "",
+        "     ▣  Build · Stub · 3.8s",
+    ];
+    session.out(opencode(&shown, "")).wait(4_000);
+    assert_eq!(session.texts(), ["- one\n[lines not shown]\n- four\n▣  Build · quoted · 1.0s\nend"]);
     assert!(session.turns[0].truncated);
 }
 

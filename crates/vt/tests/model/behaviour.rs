@@ -36,6 +36,31 @@ fn wide_characters_are_whole_or_blank() {
 }
 
 #[test]
+fn emoji_of_several_code_points_take_two_columns() {
+    let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
+    for emoji in [
+        family,
+        "👩🏽\u{200d}💻",
+        "🏳\u{fe0f}\u{200d}🌈",
+        "👩\u{200d}⚕\u{fe0f}",
+        "🇩🇪",
+        "❤\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "👍🏽",
+    ] {
+        let screen = shown(9, 2, &format!("a{emoji}b"));
+        assert_eq!((screen.text(), at(&screen)), (format!("a{emoji}b"), (0, 4)), "{emoji}");
+        assert_eq!(shown(9, 2, &format!("a{emoji}b\x1b[3Gx")).text(), "a xb", "{emoji} is whole or blank");
+        assert_eq!(shown(4, 2, &format!("ab{emoji}c")).text(), format!("ab{emoji}\nc"));
+    }
+    assert_eq!(shown(9, 2, "🇩🇪🇯🇵x\x1b[5Gy").text(), "🇩🇪🇯🇵y", "two letters are a flag");
+    assert_eq!(at(&shown(9, 2, "a\u{200d}💻")), (0, 3), "letters are joined to nothing");
+    assert_eq!(at(&shown(9, 2, "👩\u{200d}\x1b[m💻")), (0, 4), "only what is written at once is joined");
+    assert_eq!(at(&shown(9, 2, "a🏽")), (0, 3));
+    assert_eq!(shown(3, 2, "ab❤\u{fe0f}c").text(), "ab❤\u{fe0f}\nc", "there is no room in the last column");
+}
+
+#[test]
 fn a_region_scrolls_alone_and_only_the_top_is_kept() {
     let text = "1\r\n2\r\n3\r\n4";
     let screen = shown(5, 4, &format!("{text}\x1b[2;3r\x1b[3;1H\n\nx"));

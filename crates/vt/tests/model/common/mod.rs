@@ -192,11 +192,24 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
         "\u{301}",
         "字\u{fe0f}",
         "👩\u{200d}💻",
+        "👍🏽",
+        "🇩🇪",
+        "🇩",
+        "❤\u{fe0f}",
+        "1\u{fe0f}\u{20e3}",
+        "\u{fe0f}",
         "     ",
         "q\u{ad}",
         "─",
     ];
     prop::collection::vec(prop::sample::select(words), 1..4).prop_map(|words| words.concat().into_bytes())
+}
+
+/// Whether text has emoji of several code points, which other terminals may show in other columns.
+pub(crate) fn has_joined_emoji(text: &str) -> bool {
+    text.contains(
+        |c| matches!(c, '\u{200d}' | '\u{fe0f}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}'),
+    )
 }
 
 /// One step of a random program.
