@@ -1,5 +1,6 @@
 //! The arguments of `detect`.
 
+use super::parse_size;
 use clap::Args;
 use std::path::PathBuf;
 use swb_types::Size;
@@ -30,12 +31,6 @@ pub(crate) struct DetectArgs {
     pub(crate) score: Option<PathBuf>,
 }
 
-fn parse_size(text: &str) -> Result<Size, String> {
-    let size =
-        text.split_once('x').and_then(|(cols, rows)| Size::new(cols.parse().ok()?, rows.parse().ok()?));
-    size.ok_or_else(|| "not a size such as 80x24".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::SwbCli;
@@ -46,7 +41,7 @@ mod tests {
     fn sizes_have_two_numbers() {
         assert_eq!(parse_size("80x24"), Ok(Size::DEFAULT));
         for bad in ["", "80", "80x", "x24", "0x24", "80x24x1", "80x99999"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
+            assert!(parse_size(bad).unwrap_err().contains("1 to 65535 columns and rows"), "{bad}");
         }
     }
 
