@@ -11,23 +11,23 @@ use std::io::Write;
 use swb_vt::{ColourFilter, printable_json, printable_lines};
 
 /// Prints a message of one line. `eprintln!` would panic if standard error is closed, and so change the exit code.
-pub(crate) fn say(line: Arguments<'_>) {
-    say_text(&format!("{line}\n"));
+pub(crate) fn eprint_line(line: Arguments<'_>) {
+    eprint_text(&format!("{line}\n"));
 }
 
 /// Prints a message of whole lines with one write, so that no other program's output comes in between.
-pub(crate) fn say_text(lines: &str) {
-    say_bytes(printable_lines(lines).as_bytes());
+pub(crate) fn eprint_text(lines: &str) {
+    eprint_bytes(printable_lines(lines).as_bytes());
 }
 
 /// Prints a message that has colours of its own.
-pub(crate) fn say_coloured(lines: &str) {
-    say_bytes(&coloured(lines.as_bytes()));
+pub(crate) fn eprint_coloured(lines: &str) {
+    eprint_bytes(&coloured(lines.as_bytes()));
 }
 
 /// Prints a JSON value on a line of standard error.
-pub(crate) fn say_json(value: &impl Serialize) -> Result<(), Failure> {
-    say_bytes(json_line(value)?.as_bytes());
+pub(crate) fn eprint_json(value: &impl Serialize) -> Result<(), Failure> {
+    eprint_bytes(json_line(value)?.as_bytes());
     Ok(())
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn print_bytes(data: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::io("cannot write to standard output", &error))
 }
 
-fn say_bytes(bytes: &[u8]) {
+fn eprint_bytes(bytes: &[u8]) {
     drop(std::io::stderr().write_all(bytes));
 }
 

@@ -1,7 +1,7 @@
 //! What every command needs: the paths, the connection to the daemon, and the output format.
 
 use crate::config::Config;
-use crate::console::{print_coloured, print_json_text, print_text, say};
+use crate::console::{eprint_line, print_coloured, print_json_text, print_text};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
@@ -54,11 +54,11 @@ impl Context {
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
         if let Some(pid) = running.started {
-            say(format_args!("{}: started the daemon (pid {pid})", self.program));
+            eprint_line(format_args!("{}: started the daemon (pid {pid})", self.program));
             // The command that starts a daemon reports its warnings (XS-1).
             if let Ok(status) = control.request::<StatusReply>(&Operation::Status) {
                 for warning in status.warnings {
-                    say(format_args!("{}: {warning}", self.program));
+                    eprint_line(format_args!("{}: {warning}", self.program));
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! under any other name it is `swb`. `daemon`, `keeper` and `guard` work under every name, because our processes
 //! start each other with them.
 
-#![warn(clippy::print_stderr, reason = "panics if standard error is closed; see `say`")]
+#![warn(clippy::print_stderr, reason = "panics if standard error is closed; see `eprint_line`")]
 
 mod args;
 mod attach;

@@ -3,7 +3,7 @@
 //! The message would be lost on an alternate screen, so it is kept until every guard has run and `main` has
 //! restored the terminal.
 
-use crate::console::say_text;
+use crate::console::eprint_text;
 use crate::terminal::raw;
 use std::panic;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) fn keep_for_later() {
 /// Prints the kept message.
 pub(crate) fn print_messages() {
     let messages = std::mem::take(&mut *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner));
-    say_text(&messages);
+    eprint_text(&messages);
 }
 
 /// Panics when the user types the value of the variable, so that tests can see what a panic leaves behind.

@@ -1,6 +1,6 @@
 //! The detection profiles: the built-in ones, and the user's own, which take precedence.
 
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::error::Failure;
 use std::sync::Arc;
 use swb_turns::{Profile, Profiles};
@@ -11,7 +11,7 @@ pub(crate) fn load(program: &str) -> Result<Profiles, Failure> {
     let dir = Paths::from_env(|key| std::env::var_os(key)).map(|paths| paths.profiles_dir());
     let (profiles, warnings) = swb_daemon::load_profiles(&dir.unwrap_or_default());
     for warning in warnings {
-        say(format_args!("{program}: {warning}"));
+        eprint_line(format_args!("{program}: {warning}"));
     }
     profiles.ok_or_else(|| Failure::general("cannot read the built-in detection profiles"))
 }

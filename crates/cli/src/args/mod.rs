@@ -27,7 +27,7 @@ pub(crate) use turns::{
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
-use crate::console::{print_text, say_text};
+use crate::console::{eprint_text, print_text};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -429,7 +429,7 @@ pub(crate) fn parse<P: Parser>(program: &str, args: Vec<OsString>, usage_code: u
                 let text = text();
                 // Help that is printed because the command is missing is no error message.
                 let named = text.strip_prefix("error: ").map(|message| format!("{program}: {message}"));
-                say_text(&named.unwrap_or(text));
+                eprint_text(&named.unwrap_or(text));
                 return usage_code;
             }
             (false, true) => drop(print_text(&text())),

@@ -18,7 +18,7 @@ pub(crate) use ending::AttachEnd;
 pub(crate) use options::{AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
 pub(crate) use position::Position;
 
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
 use crate::terminal::detach::Matcher;
@@ -50,8 +50,8 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
     let ending = run(plan)?;
     match ending {
-        AttachEnd::Left => say(format_args!("[detached from {session}]")),
-        AttachEnd::Dismissed => say(format_args!(
+        AttachEnd::Left => eprint_line(format_args!("[detached from {session}]")),
+        AttachEnd::Dismissed => eprint_line(format_args!(
             "[detached from {session}: the daemon was shut down, the session keeps running]"
         )),
         AttachEnd::Lost => {
@@ -76,9 +76,9 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
         attachment.say_goodbye();
     }
     if attachment.in_doubt > 0 {
-        say(format_args!("[{DOUBT}]"));
+        eprint_line(format_args!("[{DOUBT}]"));
     } else if matches!(result, Ok(AttachEnd::Lost)) && attachment.typed_lately() {
-        say(format_args!("[{UNCOUNTED}]"));
+        eprint_line(format_args!("[{UNCOUNTED}]"));
     }
     result
 }
@@ -301,7 +301,10 @@ impl Attachment {
         }
         // On a terminal, a message would damage the screen more than the gap does.
         if !(isatty(stdout()) && isatty(stderr())) {
-            say(format_args!("swb: output of '{}' was lost because it was read too slowly", self.session));
+            eprint_line(format_args!(
+                "swb: output of '{}' was lost because it was read too slowly",
+                self.session
+            ));
         }
     }
 

@@ -6,7 +6,7 @@ use super::messages::ServerItem;
 use super::open_session::{self, OpenedSession, SessionChoice};
 use super::session_state::{ChatState, RequestPurpose};
 use crate::attach::follow::timespec;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -71,7 +71,7 @@ pub(super) fn run(
     drop(raw);
     let code = result?;
     if chat_loop.is_dismissed() {
-        say(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
+        eprint_line(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
     } else if code == 0 && !chat_loop.state.is_idle() {
         super::farewell(&chat_loop.state.name, chat_loop.state.is_unsaved());
     }

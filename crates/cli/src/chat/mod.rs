@@ -14,7 +14,7 @@ mod session_state;
 mod slash_commands;
 
 use crate::args;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::limits;
@@ -133,7 +133,9 @@ fn piped() -> bool {
 
 fn input() -> Result<String, Failure> {
     Ok(String::from_utf8(crate::stdin::read(limits::PROMPT)?).unwrap_or_else(|error| {
-        say(format_args!("[standard input is not valid UTF-8: invalid bytes are replaced by \u{fffd}]"));
+        eprint_line(format_args!(
+            "[standard input is not valid UTF-8: invalid bytes are replaced by \u{fffd}]"
+        ));
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     }))
 }
@@ -146,11 +148,11 @@ pub(crate) fn dollars(price: f64) -> f64 {
 /// Prints how to return to the conversation.
 fn farewell(name: &str, unsaved: bool) {
     if unsaved {
-        say(format_args!(
+        eprint_line(format_args!(
             "[conversation {name} stays in memory, not on disk (/save); `swb chat {name}` continues it]"
         ));
     } else {
-        say(format_args!("[conversation {name} is kept; `swb chat {name}` continues it]"));
+        eprint_line(format_args!("[conversation {name} is kept; `swb chat {name}` continues it]"));
     }
 }
 

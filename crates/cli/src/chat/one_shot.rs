@@ -8,7 +8,7 @@ use super::{OneShotPrompt, SHELL_AGENT};
 use crate::args;
 use crate::attach::follow::timespec;
 use crate::commands::{turn, wait};
-use crate::console::{print_bytes, print_json, print_text, say, say_coloured, say_text};
+use crate::console::{eprint_coloured, eprint_line, eprint_text, print_bytes, print_json, print_text};
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -111,11 +111,11 @@ pub(super) fn run(
         stopping: None,
     };
     if let Some(other) = &opened.instead_of {
-        say(format_args!("[new conversation {}, because {other} is in use]", opened.name));
+        eprint_line(format_args!("[new conversation {}, because {other} is in use]", opened.name));
     }
     // The user has chosen no agent, so it is said who runs what was typed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
-        say(format_args!(
+        eprint_line(format_args!(
             "[no other agent is configured: your shell answers in conversation {}]",
             opened.name
         ));
@@ -312,7 +312,7 @@ impl OneShotRun {
         let text = rendered(&transcript.take(), transcript.width);
         if !text.is_empty() {
             self.begin_line()?;
-            say_coloured(&text);
+            eprint_coloured(&text);
         }
         Ok(())
     }
@@ -361,7 +361,7 @@ impl OneShotRun {
         };
         if self.unattended {
             self.begin_line()?;
-            say(format_args!("{}", unattended(ask)));
+            eprint_line(format_args!("{}", unattended(ask)));
         }
         self.reply(ask, &reply)
     }
@@ -372,7 +372,7 @@ impl OneShotRun {
             self.begin_line()?;
             let mark = if reply.allows { "✓" } else { "✗" };
             let asked = ask.lines().first().map(StyledLine::plain).unwrap_or_default();
-            say_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
+            eprint_text(&format!("{asked}\n{mark} {}\n", visible(&reply.said)));
         }
         self.print_event(|| match ask {
             PendingAsk::Approval(approval) => {
@@ -450,7 +450,7 @@ impl OneShotRun {
             transcript.end(&AnswerEnd::Completed, &usage, Instant::now());
             let lines: Vec<StyledLine> =
                 transcript.take().into_iter().filter(|line| !line.is_empty()).collect();
-            say_coloured(&rendered(&lines, transcript.width));
+            eprint_coloured(&rendered(&lines, transcript.width));
         }
         let (status, code, error) = match &ending {
             AnswerEnd::Completed => ("completed", 0, None),

@@ -3,7 +3,7 @@
 use super::turn;
 use super::wait::{self, TIMED_OUT};
 use crate::args;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -58,12 +58,12 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
 /// Reports a timeout; `untyped` is why nothing was typed before it.
 fn timed_out(name: &str, untyped: Option<&str>) {
     match untyped {
-        Some(why) => say(format_args!(
+        Some(why) => eprint_line(format_args!(
             "swb: timed out: {why}; nothing was typed into session '{name}'\n\
              hint: `swb explain {name}` shows its state; `swb send {name} TEXT --enter` types without waiting for a \
              prompt, as --force does; `swb run --profile` names the prompts of a program"
         )),
-        None => say(format_args!(
+        None => eprint_line(format_args!(
             "swb: timed out waiting for the answer of session '{name}'\n\
              hint: `swb explain {name}` shows the state of its agent"
         )),
@@ -102,7 +102,7 @@ fn print(context: &Context, turn: &TurnObject, raw: bool) -> Outcome {
     if !turn.interrupted {
         return Ok(0);
     }
-    say(format_args!("{}: the answer was interrupted", context.program));
+    eprint_line(format_args!("{}: the answer was interrupted", context.program));
     Ok(INTERRUPTED)
 }
 
@@ -114,7 +114,7 @@ fn exit_on_interrupt(session: &str) -> Result<(), Failure> {
         let mut readable = [PollFd::new(&signals, PollFlags::IN)];
         // A signal may interrupt the wait for itself.
         while poll(&mut readable, None).is_err() {}
-        say(format_args!(
+        eprint_line(format_args!(
             "swb: interrupted; the agent of session '{session}' continues\nhint: `swb wait {session} --until turn` waits for its answer"
         ));
         std::process::exit(INTERRUPTED.into());
@@ -133,7 +133,7 @@ fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
     }
     // What the program drew must not control the user's terminal.
     for row in detail.iter().flat_map(|detail| detail.lines()) {
-        say(format_args!("  {}", printable(row)));
+        eprint_line(format_args!("  {}", printable(row)));
     }
     Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' is waiting for an answer"))
         .hint(format!("`swb screen {session}` shows its question; `swb keys {session} KEY…` answers it")))

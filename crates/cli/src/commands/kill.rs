@@ -1,7 +1,7 @@
 //! `swb kill`: kill sessions.
 
 use crate::args;
-use crate::console::say_text;
+use crate::console::eprint_text;
 use crate::context::Context;
 use crate::error::{FailureKind, Outcome};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
                     FailureKind::NoSession | FailureKind::General | FailureKind::Invalid
                 ) =>
             {
-                say_text(&failure.render(context.program));
+                eprint_text(&failure.render(context.program));
                 code = failure.kind().exit_code().max(code);
                 result.failed.push(Failed { session: session.clone(), message: failure.to_string() });
             }

@@ -36,7 +36,7 @@ pub(crate) mod wait;
 mod workspace;
 
 use crate::args::{self, SwbCli, SwbCommand};
-use crate::console::say_text;
+use crate::console::eprint_text;
 use crate::context::Context;
 use crate::error::Outcome;
 use std::ffi::OsString;
@@ -59,7 +59,7 @@ pub(crate) fn keeper(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// Prints a failure and returns the exit code.
 pub(crate) fn report(program: &str, outcome: Outcome) -> u8 {
     outcome.unwrap_or_else(|failure| {
-        say_text(&failure.render(program));
+        eprint_text(&failure.render(program));
         failure.kind().exit_code()
     })
 }

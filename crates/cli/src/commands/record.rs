@@ -4,7 +4,7 @@ use crate::args;
 use crate::attach::follow::{FollowedItem, OutputFollower};
 use crate::attach::{Pictures, Position, ResumePoint};
 use crate::cast::{CastHeader, CastWriter, Term};
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::session::open_stream;
@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
 /// Prints progress if standard error is a terminal; programs that read it expect errors only.
 fn tell(line: std::fmt::Arguments<'_>) {
     if isatty(stderr()) {
-        say(format_args!("swb: {line}"));
+        eprint_line(format_args!("swb: {line}"));
     }
 }
 

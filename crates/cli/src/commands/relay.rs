@@ -1,7 +1,7 @@
 //! `swb relay`: type a turn of one session into another.
 
 use crate::args;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::stdin;
@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
     };
     let reply: RelayReply = context.execute(&Operation::Relay(request))?;
     if let Some(warning) = &reply.warning {
-        say(format_args!("{}: {warning}", context.program));
+        eprint_line(format_args!("{}: {warning}", context.program));
     }
     let relayed = Relayed {
         turn_id: reply.turn_id,

@@ -1,7 +1,7 @@
 //! `swb shutdown`: stop the daemon.
 
 use crate::args;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::context::Context;
 use crate::control_client::ControlClient;
 use crate::error::{FailureKind, Outcome};
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
         Err(failure) => return Err(failure),
     }
     if !control.wait_for_end(limits::SHUTDOWN) {
-        say(format_args!("{}: the daemon is still shutting down", context.program));
+        eprint_line(format_args!("{}: the daemon is still shutting down", context.program));
     }
     context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions keep running" };

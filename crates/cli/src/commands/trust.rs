@@ -4,7 +4,7 @@
 //! them with those that it is about to use.
 
 use crate::args;
-use crate::console::say_text;
+use crate::console::eprint_text;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
 use crate::limits;
@@ -93,7 +93,7 @@ pub(super) fn run(context: &Context, args: args::TrustArgs) -> Outcome {
         .map_err(|error| Failure::general(format!("{}: {}", path.display(), shown_lines(&error))))?;
     let trusted = Trusted { directory, sha256: Digest::of(text.as_bytes()), effects };
     if !args.yes {
-        say_text(&question(&path, &text, &trusted.effects));
+        eprint_text(&question(&path, &text, &trusted.effects));
         ask(&path)?;
     }
     change(context, |list| match list.add(trusted.directory.clone(), trusted.sha256.clone()) {
@@ -183,7 +183,7 @@ fn ask(path: &Path) -> Result<(), Failure> {
     if !isatty(stdin()) || !isatty(stderr()) {
         return Err(not_trusted().hint("read it, then run `swb trust --yes`"));
     }
-    say_text("Trust this file? [y/N] ");
+    eprint_text("Trust this file? [y/N] ");
     let mut answer = String::new();
     io::stdin().lock().take(limits::ANSWER).read_line(&mut answer)?;
     match answer.trim().to_ascii_lowercase().as_str() {

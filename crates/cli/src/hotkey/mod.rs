@@ -21,7 +21,7 @@ pub(crate) use desktop::BackendChoice;
 
 use crate::args::HotkeyArgs;
 use crate::attach::follow::timespec;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::terminal::signals::Signals;
@@ -204,7 +204,7 @@ impl HotkeyClient<'_> {
             return Err(Failure::general("no key could be grabbed")
                 .hint("choose others with --capture and --paste, or end the program that has them"));
         }
-        say(format_args!("{}", ready_line(&active)));
+        eprint_line(format_args!("{}", ready_line(&active)));
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl HotkeyClient<'_> {
             KeyEvent::Lost(failure) => self.report_unbound(&failure),
             KeyEvent::Restored(action) => {
                 if let Some(hotkey) = self.hotkey(action) {
-                    say(format_args!("{hotkey} is active again"));
+                    eprint_line(format_args!("{hotkey} is active again"));
                 }
             }
         }
@@ -279,7 +279,7 @@ impl HotkeyClient<'_> {
 
     /// Shows a line where the user can see it (CH-9).
     fn report(&self, line: &str, is_error: bool) {
-        say(format_args!("{line}"));
+        eprint_line(format_args!("{line}"));
         if let Some(notifier) = self.notifier.filter(|_| is_error) {
             notifier.show(line);
         }

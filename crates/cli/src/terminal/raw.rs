@@ -3,7 +3,7 @@
 //! The saved settings are in one process-wide variable, so that both the guard and the panic hook can restore
 //! them. Restoring twice does no harm; the first call takes them.
 
-use crate::console::say;
+use crate::console::eprint_line;
 use rustix::stdio::stdin;
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr, tcsetattr};
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) fn restore() {
         // If the terminal is gone, there is nothing to restore.
         && error != rustix::io::Errno::IO
     {
-        say(format_args!("swb: cannot restore the terminal: {error}; run `stty sane`"));
+        eprint_line(format_args!("swb: cannot restore the terminal: {error}; run `stty sane`"));
     }
 }
 

@@ -14,7 +14,7 @@ mod sys;
 mod wrapper;
 
 use crate::args::WrapArgs;
-use crate::console::say;
+use crate::console::eprint_line;
 use crate::error::{Failure, Outcome};
 use broker_connection::BrokerConnection;
 use child::WrappedChild;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: WrapArgs) -> Outcome {
     let child = match WrappedChild::start(program, rest, env) {
         Ok(child) => child,
         Err(error) => {
-            say(format_args!("swb: cannot run {}: {error}", program.display()));
+            eprint_line(format_args!("swb: cannot run {}: {error}", program.display()));
             return Ok(NOT_STARTED);
         }
     };

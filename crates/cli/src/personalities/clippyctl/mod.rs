@@ -6,7 +6,7 @@ mod broker_client;
 
 use crate::args::{self, HotkeyArgs};
 use crate::commands::report;
-use crate::console::{print_bytes, print_coloured, print_json, print_text, say_json, say_text};
+use crate::console::{eprint_json, eprint_text, print_bytes, print_coloured, print_json, print_text};
 use crate::error::{Failure, Outcome};
 use crate::table;
 use broker_client::{BrokerClient, garbled};
@@ -218,9 +218,9 @@ fn turn(answer: &Response<'_>, metadata_only: bool, json: bool) -> Result<(), Fa
         truncated: needed(answer.truncated)?,
     };
     if json {
-        say_json(&turn)?;
+        eprint_json(&turn)?;
     } else {
-        say_text(&format!(
+        eprint_text(&format!(
             "turn_id: {}\ntimestamp: {}\nbyte_length: {}\ninterrupted: {}\ntruncated: {}\n",
             printable(turn.turn_id),
             turn.timestamp,

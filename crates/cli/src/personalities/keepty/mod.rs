@@ -10,7 +10,7 @@ use crate::args;
 use crate::attach::stream_protocol::KeeptyStream;
 use crate::attach::{self, AttachEnd, AttachOptions, KeyboardUse, Position, ReplayedOutput};
 use crate::commands::report;
-use crate::console::{print_text, say};
+use crate::console::{eprint_line, print_text};
 use crate::context::{self, Context};
 use crate::control_client::nobody_listens;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -203,7 +203,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let role = if watch { KeeptyRole::Watcher } else { KeeptyRole::Writer };
     let (link, pid) = KeeptyConnection::open(context, id, role, size)?;
     let leave = if watch { "Ctrl+C or q detaches" } else { "Type ,,,d to detach" };
-    say(format_args!("[Attached to {id}. {leave}.]"));
+    eprint_line(format_args!("[Attached to {id}. {leave}.]"));
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
     let plan = AttachOptions {
         session: id.to_owned(),
@@ -219,8 +219,8 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         size,
     };
     match attach::run(plan)? {
-        AttachEnd::Exited(code) => say(format_args!("[Session exited with code {code}]")),
-        AttachEnd::Left => say(format_args!("[Detached from {id}]")),
+        AttachEnd::Exited(code) => eprint_line(format_args!("[Session exited with code {code}]")),
+        AttachEnd::Left => eprint_line(format_args!("[Detached from {id}]")),
         AttachEnd::Signalled(signal) => return Ok(AttachEnd::Signalled(signal).exit_code()),
         AttachEnd::Lost => {
             return Err(
@@ -246,7 +246,7 @@ fn stop(context: &Context, id: &str) -> Outcome {
             let _: OkReply = control.request(&Operation::Kill(request))?;
         }
     }
-    say(format_args!("Session '{id}' stopping"));
+    eprint_line(format_args!("Session '{id}' stopping"));
     Ok(0)
 }
 
@@ -264,7 +264,7 @@ fn list(dir: &Path) -> Outcome {
         Err(_) => Vec::new(),
     };
     if sessions.is_empty() {
-        say(format_args!("No running sessions"));
+        eprint_line(format_args!("No running sessions"));
         return Ok(0);
     }
     sessions.sort();
