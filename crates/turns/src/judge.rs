@@ -106,10 +106,17 @@ impl Detector {
             (false, _) if self.lingers(screen) => limits::LINGER,
             (false, _) => limits::ABANDON,
         };
+        let enough = if self.draws_on(screen) { enough.max(limits::LINGER) } else { enough };
         if quiet >= enough {
             let pending = self.live.pending.filter(|pending| pending.touched);
             self.conclude(screen, pending.map_or(self.live.offset, |pending| pending.offset), verdict, now);
         }
+    }
+
+    /// Whether text is still to be drawn.
+    fn draws_on(&self, screen: &Screen) -> bool {
+        let undrawn = &self.profile.view.undrawn;
+        !undrawn.is_empty() && screen.row_texts().iter().any(|row| undrawn.any(row))
     }
 
     /// Whether a longer silence is enough: the program was seen working, or has answered, and does not show a counter

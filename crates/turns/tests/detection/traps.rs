@@ -523,7 +523,9 @@ fn items_whose_text_was_never_drawn_leave_a_mark_and_a_quoted_footer_is_text() {
         "",
         "     ▣  Build · Stub · 3.8s",
     ];
-    session.out(opencode(&shown, "")).wait(4_000);
+    session.out(opencode(&shown, "")).wait(2_000);
+    assert_eq!(session.turns.len(), 0, "it may still be drawn");
+    session.wait(2_000);
     assert_eq!(session.texts(), ["- one\n[lines not shown]\n- four\n▣  Build · quoted · 1.0s\nend"]);
     assert!(session.turns[0].truncated);
 }
