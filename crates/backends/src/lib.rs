@@ -239,7 +239,7 @@ fn same_program(opening: &Opening, terminal: Option<&Session>) -> Result<(), Fai
 /// The known agents on the search path. A directory there may not respond, and must not keep the daemon from starting.
 fn installed(env: &BTreeMap<String, String>) -> Vec<&'static str> {
     let path = env.get("PATH").cloned().unwrap_or_default();
-    let (sender, found) = std::sync::mpsc::channel();
+    let (sender, found) = std::sync::mpsc::sync_channel(KNOWN.len());
     let search = move || {
         for name in KNOWN.into_iter().filter(|name| is_executable(&path, name)) {
             // The daemon may have given up.

@@ -129,7 +129,7 @@ impl Default for CliConfig {
 /// Reads a configuration file, for a limited time: it may be on a mount that does not respond. One that the user has
 /// named may be a pipe or a device; anything else than a file in the place of the usual one is an error.
 fn read(path: &Path, named: bool) -> io::Result<String> {
-    let (sender, text) = std::sync::mpsc::channel();
+    let (sender, text) = std::sync::mpsc::sync_channel(1);
     let owned = path.to_owned();
     #[allow(clippy::disallowed_methods, reason = "on a thread of its own")]
     let read = move || {

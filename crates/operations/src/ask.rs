@@ -3,7 +3,7 @@
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::limits;
-use crate::refusals::{busy, piped, typing_error};
+use crate::refusals::{busy, typing_error};
 use crate::reply::{OperationResult, done};
 use crate::roles;
 use crate::turns::turn_object;
@@ -65,19 +65,20 @@ impl Call<'_> {
         // A command of the agent itself may end without a turn.
         let command = is_command(profile.as_deref(), &ask.text);
         let agent = self.caller.role() == Role::Agent;
-        let text = if agent {
-            let (origin, interpreter) = (None, session.interpreter().await);
-            TypedText::Relayed(RelayedText { origin, text: ask.text, profile, interpreter })
-        } else if ask.piped && !ask.force {
-            TypedText::Relayed(RelayedText::piped(ask.text, profile, session.interpreter().await))
-        } else {
-            TypedText::Text(ask.text)
+        let text = match agent {
+            // No person has typed it, so it must not be executed.
+            true => TypedText::Relayed(RelayedText {
+                origin: None,
+                text: ask.text,
+                profile,
+                interpreter: session.interpreter().await,
+            }),
+            false => TypedText::Text(ask.text),
         };
         begun.store(true, Ordering::Relaxed);
         match self.type_into(session, text, mode).await? {
             Ok(_) => {}
-            Err(TypingError::Runs(why)) if agent => return Err(roles::forbidden(&why.to_string())),
-            Err(TypingError::Runs(why)) => return Err(piped(session, &why)),
+            Err(TypingError::Runs(why)) if agent => return Err(roles::forbidden(why.to_string())),
             Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
             Err(error) => return Err(typing_error(error, session)),
         }

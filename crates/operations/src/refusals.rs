@@ -54,13 +54,6 @@ pub(crate) fn runs_text(why: &RunsText, to: &str) -> ErrorReply {
     invalid(format!("nothing was typed into session '{to}': {why}")).with_hint(hint)
 }
 
-/// Piped text that the program of a session would execute.
-pub(crate) fn piped(session: &Session, why: &RunsText) -> ErrorReply {
-    let name = session.name();
-    invalid(format!("nothing was typed into session '{name}': {why}"))
-        .with_hint("give the text as an argument, or --force to submit what is piped all the same")
-}
-
 /// What to do about a program whose prompt is unknown.
 pub(crate) fn no_prompt(name: &str) -> String {
     format!(

@@ -21,7 +21,6 @@ impl Call<'_> {
         if relay.raw && (relay.template.is_some() || relay.prefix.is_some() || relay.verbatim) {
             return Err(invalid("'raw' cannot be combined with 'template', 'prefix' or 'verbatim'"));
         }
-        self.check_other_session(&relay)?;
         let turn = match self.latest_turn(&relay.from) {
             Err(unknown) => self.turn_by_id(&relay.from).map_err(|no_turn| {
                 // For a name without a number, the error that no such session exists is more useful.
@@ -77,18 +76,6 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
-    /// Refuses a session whose latest turn would be typed into the session itself: most likely a mistake.
-    fn check_other_session(&self, relay: &Relay) -> Result<(), ErrorReply> {
-        let (Ok(from), Ok(to)) = (self.turn_owner(&relay.from), self.turn_owner(&relay.to)) else {
-            return Ok(());
-        };
-        if from != to {
-            return Ok(());
-        }
-        let what = format!("the turn would be typed into its own session '{to}'");
-        Err(invalid(what).with_hint(format!("name another session, or a turn of this one, such as {to}:1")))
-    }
-
     /// The turn in the relay buffer; one outside the caller's scope does not exist for it.
     fn buffered_turn(&self, session: &str) -> Result<StoredTurn, ErrorReply> {
         let turn = self.relay().relayed().map_err(|error| relay_error(&error, session))?;
@@ -104,8 +91,10 @@ impl Call<'_> {
         mode: TypingMode,
     ) -> Result<TypingReport, ErrorReply> {
         self.check_reader(session).await?;
+        // Text that is not submitted can wait in the input.
         if !mode.force
             && let Some(why) = session.busy().await
+            && (mode.submit || why == AgentBusy::Asking)
         {
             return Err(busy(session, why));
         }

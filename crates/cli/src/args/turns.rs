@@ -60,8 +60,8 @@ pub(crate) struct CaptureArgs {
 Types the text of the turn in the relay buffer, as `swb relay` does: it presses no keys, and a line such as
 [from api, turn 3] comes first, so that it is no command of the agent that reads it.
 With --raw the bytes are typed unchanged, as clippy's `paste` does: a shell runs each line of them.
-Fails if the agent is working or asking something, or if its input holds text that was not submitted, unless --force
-is given. The screen of a session of `swb wrap` is unknown: several lines are typed there only with --raw.")]
+Fails if the agent is asking something, unless --force is given. The screen of a session of `swb wrap` is unknown:
+several lines are typed there only with --raw.")]
 pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
@@ -71,7 +71,7 @@ pub(crate) struct PasteArgs {
     /// Type the bytes as the program wrote them; they can press any key
     #[arg(long, conflicts_with = "verbatim")]
     pub(crate) raw: bool,
-    /// Type even if the agent is busy, or its input holds other text
+    /// Type even if the agent is asking something
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -91,12 +91,13 @@ A line such as [from api, turn 3] comes first, so that the text is no command of
 begins with `!` or `/` would be one. Without that line (--verbatim, --template) such text is refused. Nothing is
 submitted to a shell or another program that runs what it reads.
 
-Fails if the agent is working or asking something, or if its input holds text that was not submitted, unless --force
-is given. The screen of a session of `swb wrap` is unknown: several lines are typed there only with --raw.")]
+Fails if the agent is asking something, and with --submit if it is working or its input holds text that was not
+submitted, unless --force is given. The screen of a session of `swb wrap` is unknown: several lines are typed there
+only with --raw.")]
 pub(crate) struct RelayArgs {
     /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) from: String,
-    /// Session to type into; not the one that FROM names
+    /// Session to type into
     pub(crate) to: String,
     /// Type the contents of this file, with the turn filled in; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "raw"])]
@@ -137,13 +138,13 @@ pressed, and 1 if the session ends first.")]
 pub(crate) struct AskArgs {
     /// Session
     pub(crate) name: String,
-    /// Text to send; `-` reads it from standard input, and programs that would run it, such as shells, do not get it
+    /// Text to send; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]
     pub(crate) text: String,
     /// Give up after this many seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Send even if the agent is busy, its input holds other text, or it would run what is piped
+    /// Send even if the agent is busy, or its input holds other text
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Print the bytes of the answer as the program wrote them

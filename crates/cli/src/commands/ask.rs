@@ -23,11 +23,10 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
     turn::check_form(context, args.raw)?;
     exit_on_interrupt(&args.name)?;
     let started = Instant::now();
-    let piped = args.text == "-";
-    let text = if piped { stdin::text(MAX_FRAME)? } else { args.text };
+    let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;
     let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-    let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force, piped };
+    let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
     let limit = args.timeout.and_then(|timeout| timeout.checked_add(limits::ASK_GRACE));
     let answer = context.connect()?.request_within::<AskReply>(&Operation::Ask(request), limit);
     let reply = match answer {

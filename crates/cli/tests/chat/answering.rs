@@ -192,32 +192,14 @@ fn a_program_that_runs_nothing_gets_piped_text() {
 fn piped_text_is_no_command_of_an_agent() {
     let swb = Swb::start(EXE);
     start(&swb, "reader", &["sh", "-c", AGENT], "ready");
-    for command in ["chat reader", "ask reader -"] {
-        let script = format!("printf '\\001!touch pwned' | $SWB {command}");
-        let output = swb.shell(&script).output().expect("it runs");
-        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(answer, "you said: [from standard input] !touch pwned\n", "{}", said(&output));
-        // Without bracketed paste each line is submitted by itself.
-        let script = format!("printf 'one\\n!touch pwned' | $SWB {command}");
-        let output = swb.shell(&script).output().expect("it runs");
-        assert!(!output.status.success() && said(&output).contains("line 2"), "{}", said(&output));
-    }
-}
-
-#[test]
-fn a_shell_gets_no_piped_questions_unless_forced() {
-    let swb = Swb::start(EXE);
-    start(&swb, "sh", &["bash", "--norc"], "ready");
-    let ask =
-        |options: &str| swb.shell(&format!("echo 'echo run' | $SWB ask sh - {options}")).output().unwrap();
-    let refused = ask("");
-    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
-    assert!(
-        said(&refused).contains("would run the text") && said(&refused).contains("--force"),
-        "{}",
-        said(&refused)
-    );
-    assert_eq!(String::from_utf8_lossy(&ask("--force").stdout), "run\n");
+    let pipe =
+        |text: &str| swb.shell(&format!("printf '{text}' | $SWB chat reader")).output().expect("it runs");
+    let output = pipe("\\001!touch pwned");
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(answer, "you said: [from standard input] !touch pwned\n", "{}", said(&output));
+    // Without bracketed paste each line is submitted by itself.
+    let output = pipe("one\\n!touch pwned");
+    assert!(!output.status.success() && said(&output).contains("line 2"), "{}", said(&output));
 }
 
 #[test]

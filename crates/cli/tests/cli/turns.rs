@@ -164,12 +164,10 @@ fn half_typed_text_of_several_rows_is_not_joined_to_a_question() {
         swb.ok(&["ask", "main", "echo earlier"]);
         swb.ok(&["send", "main", typed]);
         swb.ok(&["wait", "main", "--text", &format!("{last}\\s*\\z"), "--timeout", "60"]);
-        for command in [&["ask", "main", "echo more"][..], &["relay", "main:1", "main"]] {
-            let refused = swb.run(command);
-            assert_eq!(refused.status.code(), Some(1), "{last}: {}", said(&refused));
-            assert!(said(&refused).contains("not submitted: 'echo"), "{}", said(&refused));
-            assert!(said(&refused).contains("--force"), "{}", said(&refused));
-        }
+        let refused = swb.run(&["ask", "main", "echo more"]);
+        assert_eq!(refused.status.code(), Some(1), "{last}: {}", said(&refused));
+        assert!(said(&refused).contains("not submitted: 'echo"), "{}", said(&refused));
+        assert!(said(&refused).contains("--force"), "{}", said(&refused));
         swb.ok(&["keys", "main", "C-c"]);
     }
     assert_eq!(swb.ok(&["ask", "main", "echo more"]), "more\n");
@@ -187,8 +185,9 @@ fn a_busy_or_asking_agent_gets_no_relayed_text() {
     {
         swb.ok(&["send", "to", question, "--enter"]);
         becomes(&swb, "to", state);
-        for command in [&["relay", "from", "to"][..], &["relay", "from", "to", "--submit"], &["paste", "to"]]
-        {
+        let commands = [&["relay", "from", "to", "--submit"][..], &["relay", "from", "to"], &["paste", "to"]];
+        let refused = if state == "asking" { 3 } else { 1 };
+        for command in &commands[..refused] {
             let refused = swb.run(command);
             assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
             assert!(said(&refused).contains("nothing was typed into session 'to'"), "{}", said(&refused));
@@ -371,7 +370,6 @@ fn missing_turns_and_sessions_are_errors() {
         (&["turn", "main:7"], 1, "main:7"),
         (&["turn", "main", "--raw", "--json"], 2, "--json"),
         (&["paste", "main"], 1, "the relay buffer is empty"),
-        (&["relay", "main", "main"], 1, "its own session 'main'"),
         (&["relay", "main:1", "main"], 1, "no turn 'main:1'"),
         (&["relay", "nobody", "main"], 3, "nobody"),
         (&["explain", "nobody"], 3, "nobody"),

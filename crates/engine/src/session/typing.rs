@@ -96,7 +96,7 @@ impl Session {
         };
         let before = pty.input_state().await?;
         if let Some(before) = before.as_ref().filter(|_| !mode.force) {
-            may_type(before)?;
+            may_type(before, mode.submit)?;
         }
         let modes = pty.look(false, |sight| sight.screen().modes()).await?;
         // What bytes show is not known.
@@ -160,13 +160,13 @@ impl Session {
     }
 }
 
-/// Whether text can be typed: no dialog is shown, and the input is empty.
-fn may_type(state: &InputState) -> Result<(), TypingError> {
-    let hidden = state.input.as_ref().is_some_and(|input| !input.visible);
+/// Whether text can be typed: no dialog is shown, and if it is to be submitted, the input is visible and empty.
+fn may_type(state: &InputState, submit: bool) -> Result<(), TypingError> {
+    let hidden = submit && state.input.as_ref().is_some_and(|input| !input.visible);
     if state.asks || hidden {
         return Err(TypingError::Asks { typed: false, shown: state.shown.clone() });
     }
-    match &state.half_typed {
+    match state.half_typed.as_ref().filter(|_| submit) {
         Some(text) => Err(TypingError::HalfTyped(text.chars().take(limits::HALF_TYPED).collect())),
         None => Ok(()),
     }

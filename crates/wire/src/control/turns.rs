@@ -102,9 +102,6 @@ pub struct Ask {
     /// Send even if the agent is busy.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
-    /// No person has typed the text, so no program may execute it.
-    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
-    pub piped: bool,
 }
 
 /// Requests an agent's state and the evidence for it.

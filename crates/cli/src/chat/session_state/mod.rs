@@ -73,6 +73,8 @@ pub(super) struct ChatState {
     known: usize,
     /// A part of the answer may be missing from what was shown.
     gap: bool,
+    /// What was received of that answer since this client attached; the daemon sends it from its beginning.
+    received: String,
     /// There is no connection.
     away: bool,
     outgoing: Vec<OutgoingRequest>,
@@ -100,6 +102,7 @@ impl ChatState {
             saved: false,
             known: 0,
             gap: false,
+            received: String::new(),
             away: false,
             outgoing: Vec::new(),
             notice: String::new(),
@@ -192,6 +195,7 @@ impl ChatState {
         (self.known, self.fresh, self.saved) = (count, !opened.resumed, false);
         // The part of an answer from before we attached is in none of the messages.
         (self.own, self.gap, self.away) = (false, opened.running, false);
+        self.received.clear();
         self.asks.clear();
         self.seat(opened.owner, true);
         if opened.running {
@@ -218,6 +222,12 @@ impl ChatState {
 
     /// Handles an event.
     pub(super) fn event(&mut self, event: ViewEvent, now: Instant) {
+        let event = match event {
+            ViewEvent::AnswerText { text, last } if self.gap => {
+                ViewEvent::AnswerText { text: self.not_shown(&text), last }
+            }
+            event => event,
+        };
         self.transcript.handle(&event, now);
         match event {
             ViewEvent::Prompt(_) => {

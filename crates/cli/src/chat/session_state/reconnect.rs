@@ -2,6 +2,7 @@
 
 use super::{AWAY, ChatState};
 use crate::chat::open_session::OpenedSession;
+use crate::limits;
 use std::time::Instant;
 use swb_tui::event::{TranscriptMessage, ViewEvent};
 use swb_tui::view::transcript::{AnswerEnd, AnswerUsage};
@@ -27,6 +28,7 @@ impl ChatState {
     pub(in crate::chat) fn reattached(&mut self, opened: OpenedSession, now: Instant) {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
+        self.received.clear();
         self.transcript.set_verbatim(opened.terminal);
         let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<TranscriptMessage>>();
         if self.transcript.is_active() {
@@ -34,7 +36,7 @@ impl ChatState {
                 self.complete(&messages.remove(0), now);
                 self.known += 1;
             } else if opened.running {
-                // The missing part is shown when the answer is complete.
+                // What is still missing when the answer is complete is shown then.
                 self.gap = true;
             } else {
                 self.transcript.end(&AnswerEnd::Interrupted, &AnswerUsage::default(), now);
@@ -50,6 +52,15 @@ impl ChatState {
             self.editor.put(&prompt);
         }
         self.seat(opened.owner, false);
+    }
+
+    /// The part of a piece of an answer that this client has not shown: after a lost connection it gets the answer from
+    /// its beginning.
+    pub(super) fn not_shown(&mut self, piece: &str) -> String {
+        if self.received.len() <= limits::RESULT {
+            self.received.push_str(piece);
+        }
+        self.transcript.rest_of(&self.received).unwrap_or_default().to_owned()
     }
 
     /// Shows the rest of an answer that was shown in part.

@@ -242,6 +242,19 @@ fn an_observer_decides_nothing_and_sends_nothing() {
 }
 
 #[test]
+fn an_answer_that_goes_on_after_a_lost_connection_is_shown_once() {
+    let mut tried = Tried::new();
+    tried.handle(ViewEvent::Prompt("q".into())).answer_text("one\ntwo\nthr", false);
+    tried.state.lost();
+    tried.state.reattached(OpenedSession { running: true, ..opened(&[(true, "q", None)]) }, tried.now);
+    // The next daemon may know a little less of it.
+    tried.answer_text("one\ntwo", false).answer_text("\nthree\nfour\n", false).answer_text("five\n", false);
+    let shown = tried.shown();
+    assert!(shown.contains("one\ntwo\nthree\nfour\nfive"), "{shown}");
+    assert_eq!(["one", "two", "thr", "four"].map(|text| shown.matches(text).count()), [1; 4], "{shown}");
+}
+
+#[test]
 fn an_interrupted_answer_is_completed_and_marked() {
     let mut tried = Tried::new();
     tried.handle(ViewEvent::Prompt("q".into())).answer_text("one\ntwo", false);
