@@ -19,6 +19,8 @@ pub(crate) const LOG_FILE: u64 = 4 << 20;
 pub(crate) const LOG_QUEUE: usize = 1024;
 /// Bytes of a line; longer ones quote something long that a client has sent.
 pub(crate) const LOG_LINE: usize = 16 << 10;
+/// How long the daemon waits for a line to be written, once, until lines are written again: too short to be a nuisance.
+pub(crate) const LOG_WAIT: Duration = Duration::from_millis(100);
 /// How long the end of the daemon waits for the last lines to be written.
 pub(crate) const LOG_END: Duration = Duration::from_millis(300);
 /// Bytes of the configuration file, which people write.

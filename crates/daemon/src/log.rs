@@ -1,6 +1,7 @@
 //! The log: standard error for a daemon in the foreground, a bounded file for one in the background.
 //!
-//! A thread of its own writes the lines, so that a disk or a terminal that does not accept them delays nobody. If it falls
+//! A thread of its own writes the lines, so that a disk or a terminal that does not accept them delays nobody for long. A
+//! line is usually written before the daemon goes on, so that who sees an effect finds it in the log. If the thread falls
 //! behind, or the disk is full, or the directory is missing, lines are lost and nothing else happens.
 
 #![allow(clippy::disallowed_methods, reason = "our own log, which no client names, on a thread of its own")]
@@ -11,9 +12,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use swb_engine::file_access;
 use swb_vt::{ColourFilter, printable_lines};
 use tracing_subscriber::EnvFilter;
@@ -43,8 +44,19 @@ pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) -> LogEnd {
 #[derive(Debug, Clone)]
 struct LogQueue {
     items: SyncSender<LogItem>,
+    progress: Arc<LogProgress>,
+}
+
+/// How far the thread has come.
+#[derive(Debug, Default)]
+struct LogProgress {
+    /// Lines that were queued, and of these the ones that were written.
+    lines: Mutex<(u64, u64)>,
+    written: Condvar,
+    /// Nothing is written at present, so nobody waits for it.
+    stuck: AtomicBool,
     /// Lines that did not fit since the thread last wrote one.
-    lost: Arc<AtomicU64>,
+    lost: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -57,23 +69,45 @@ enum LogItem {
 impl LogQueue {
     fn start(mut log: impl Write + Send + 'static) -> Self {
         let (items, received) = sync_channel(limits::LOG_QUEUE);
-        let queue = Self { items, lost: Arc::default() };
-        let lost = Arc::clone(&queue.lost);
-        let write = move || write_lines(&received, &lost, &mut log);
+        let queue = Self { items, progress: Arc::default() };
+        let progress = Arc::clone(&queue.progress);
+        let write = move || write_lines(&received, &progress, &mut log);
         // Without a thread all lines are lost.
         let _thread = std::thread::Builder::new().name("log".into()).spawn(write);
         queue
     }
 }
 
-fn write_lines(items: &Receiver<LogItem>, lost: &AtomicU64, log: &mut impl Write) {
+impl LogProgress {
+    fn lines(&self) -> MutexGuard<'_, (u64, u64)> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until everything that was queued is written, for a limited time.
+    fn wait(&self) {
+        if self.stuck.load(Ordering::Relaxed) {
+            return;
+        }
+        let pending = |lines: &mut (u64, u64)| lines.1 < lines.0;
+        let waited = self.written.wait_timeout_while(self.lines(), limits::LOG_WAIT, pending);
+        let (_lines, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.stuck.store(timeout.timed_out(), Ordering::Relaxed);
+    }
+}
+
+fn write_lines(items: &Receiver<LogItem>, progress: &LogProgress, log: &mut impl Write) {
     while let Ok(item) = items.recv() {
         match item {
-            // A line that cannot be written is lost; there is no place to report that.
-            LogItem::Line(line) => drop(log.write_all(&line)),
+            LogItem::Line(line) => {
+                // A line that cannot be written is lost; there is no place to report that.
+                let _written = log.write_all(&line);
+                progress.lines().1 += 1;
+                progress.stuck.store(false, Ordering::Relaxed);
+                progress.written.notify_all();
+            }
             LogItem::Written(done) => drop(done.try_send(())),
         }
-        let count = lost.swap(0, Ordering::Relaxed);
+        let count = progress.lost.swap(0, Ordering::Relaxed);
         if count > 0 {
             drop(log.write_all(format!("{count} lines of the log were lost\n").as_bytes()));
         }
@@ -83,8 +117,12 @@ fn write_lines(items: &Receiver<LogItem>, lost: &AtomicU64, log: &mut impl Write
 impl Write for LogQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let kept = line.get(..limits::LOG_LINE).unwrap_or(line);
-        if self.items.try_send(LogItem::Line(kept.to_vec())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        match self.items.try_send(LogItem::Line(kept.to_vec())) {
+            Ok(()) => {
+                self.progress.lines().0 += 1;
+                self.progress.wait();
+            }
+            Err(_) => drop(self.progress.lost.fetch_add(1, Ordering::Relaxed)),
         }
         Ok(line.len())
     }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use swb_testkit::{Swb, signal};
+use swb_testkit::{Swb, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -106,7 +106,7 @@ exec(sys.argv[4])
     assert!(Path::new(&format!("/proc/{survivor}")).exists());
     std::fs::write(go, "").unwrap();
     assert_eq!(lines.next().unwrap().unwrap(), "refused");
-    assert!(swb.log().contains("rejected a connection of a confined command"));
+    wait_for("the log", || swb.log().contains("rejected a connection of a confined command").then_some(()));
 }
 
 #[test]
