@@ -263,7 +263,7 @@ fn a_pending_restart_is_carried_out() {
     swb.kill_daemon();
     let runs = swb.workspace("").join("runs");
     wait_for("the second run", || std::fs::read_to_string(&runs).ok().filter(|runs| runs == "run\nrun\n"));
-    assert_eq!(swb.session("agent").expect("the session")["status"], "running");
+    wait_for("its status", || swb.session("agent").filter(|agent| agent["status"] == "running"));
     let mut client = swb.attach("agent");
     client.type_in(b"hello\n");
     client.until("hello");
