@@ -52,7 +52,10 @@ fn questions_come_from_standard_input_and_repls_answer_too() {
 
 #[test]
 fn a_turn_longer_than_a_frame_is_complete() {
-    let swb = Swb::start(EXE);
+    let mut swb = Swb::new(EXE);
+    // So that nothing is lost however late the output is read.
+    swb.configure("[daemon]\nring_bytes = 8388608");
+    swb.start_daemon();
     start(&swb, "main", &BASH, "ready");
     let text = swb.ok(&["ask", "main", "seq 1 200000"]);
     assert!(text.ends_with("199999\n200000\n"), "{} bytes", text.len());
