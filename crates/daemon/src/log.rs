@@ -53,7 +53,7 @@ struct LogProgress {
     /// Lines that were queued, and of these the ones that were written.
     lines: Mutex<(u64, u64)>,
     written: Condvar,
-    /// Nothing is written at present, so nobody waits for it.
+    /// The last line was not written in time, so the next ones are not waited for.
     stuck: AtomicBool,
     /// Lines that did not fit since the thread last wrote one.
     lost: AtomicU64,
@@ -116,8 +116,11 @@ fn write_lines(items: &Receiver<LogItem>, progress: &LogProgress, log: &mut impl
 
 impl Write for LogQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let kept = line.get(..limits::LOG_LINE).unwrap_or(line);
-        match self.items.try_send(LogItem::Line(kept.to_vec())) {
+        let kept = match line.get(..limits::LOG_LINE) {
+            Some(start) => [start, b"\n"].concat(),
+            None => line.to_vec(),
+        };
+        match self.items.try_send(LogItem::Line(kept)) {
             Ok(()) => {
                 self.progress.lines().0 += 1;
                 self.progress.wait();
@@ -275,6 +278,18 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_stays_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("daemon.log");
+        let mut queue = LogQueue::start(LogFile::new(&path));
+        queue.write_all(&vec![b'x'; limits::LOG_LINE * 2]).unwrap();
+        queue.write_all(b"next\n").unwrap();
+        drop(LogEnd(queue));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [limits::LOG_LINE, 4]);
     }
 
     #[test]
