@@ -84,7 +84,7 @@ fn approvals_and_questions_are_stopped_with_the_answer() {
             assert_eq!(tool(&generation).1["status"], "failed", "{api}");
         }
         assert!(!rig.dir().join("done").exists());
-        assert_eq!(rig.stub.requests(), 2, "{api}: nobody is asked after the end");
+        assert_eq!(rig.stub.requests(), 2, "{api}: no request is sent after the end");
     }
 }
 

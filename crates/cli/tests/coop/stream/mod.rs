@@ -69,14 +69,14 @@ fn take(client: &mut CoopClient, len: usize) -> Vec<u8> {
     data
 }
 
-/// A session that runs `script` as soon as somebody attaches.
+/// A session that runs `script` as soon as a client attaches.
 fn waiting(swb: &Swb, name: &str, script: &str) {
     swb.coop().ok(&json!({
         "cmd": "create", "name": name, "workspace": swb.workspace(""), "start": "writer", "argv": ["sh", "-c", script],
     }));
 }
 
-/// A session that writes numbered lines from its very first byte on, as soon as somebody attaches.
+/// A session that writes numbered lines from its very first byte on, as soon as a client attaches.
 fn flood(swb: &Swb, name: &str) {
     waiting(swb, name, &format!("stty raw -echo; seq -w 1 {FLOOD} | cat; exec cat"));
 }

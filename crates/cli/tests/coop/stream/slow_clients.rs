@@ -14,11 +14,11 @@ fn a_client_that_does_not_read_delays_neither_the_program_nor_others() {
         "cmd": "create", "name": "x", "workspace": workspace, "start": "writer",
         "argv": ["sh", "-c", "stty raw -echo; seq -w 1 2000000 | cat; echo done > done; read go; seq -w 1 2000000 | cat; exec cat"],
     }));
-    // Nobody reads at all: the program writes on.
+    // No client reads: the program goes on writing.
     let mut stuck = swb.attach("x");
     wait_for("the program to have written", || workspace.join("done").exists().then_some(()));
     wait_for("all output", || (offset(&swb, "x") == total).then_some(()));
-    // Somebody reads beside the one that does not.
+    // A client reads beside the one that does not.
     let mut reader = swb.coop();
     let answer = reader.ok(&json!({"cmd": "attach", "session": "x", "offsets": true, "history": 0}));
     assert_eq!(answer["offset"], total);
