@@ -34,32 +34,8 @@ pub(super) fn read(line: &Value, task: &mut bool, exchanges: &mut Exchanges) {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::super::TranscriptFormat;
-
-    /// What the server sent to an agent when its session file was recorded.
-    pub(crate) fn sent_to(agent: &str) -> String {
-        let mark = agent.to_uppercase();
-        format!(
-            "The {agent} answer ask begins with ZA{mark}ASKZ here.\n\n- one item in a list\n\
-             - another item with **bold** words\n\n```\na line of code, number ask\n```\n\n\
-             The last word is ZB{mark}ASKZ."
-        )
-    }
-
-    #[test]
-    fn answers_are_read_as_they_were_sent() {
-        let recorded = include_bytes!("../../tests/transcripts/codex-0.166.jsonl");
-        let found = TranscriptFormat::Codex.exchanges(recorded, true);
-        let [plain, tool, denied] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(plain.answer, sent_to("codex"));
-        assert!(plain.complete && !plain.tools);
-        assert!(tool.answer.starts_with("I will make it.\n\nThe codex answer"), "{tool:?}");
-        assert!(tool.complete && tool.tools);
-        assert_eq!((denied.answer.as_str(), denied.tools), ("I will make it.", true));
-        assert!(!denied.complete && denied.interrupted);
-        assert!(denied.prompt.contains("Please say something about QCODEXDENIEDQ\n"), "{denied:?}");
-    }
 
     #[test]
     fn a_prompt_without_a_task_begins_an_exchange() {

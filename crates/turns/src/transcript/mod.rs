@@ -234,6 +234,37 @@ fn complete(prompt: &str) -> Exchange {
 mod tests {
     use super::*;
 
+    /// What the server sent to an agent when its session file was recorded.
+    fn sent_to(agent: &str) -> String {
+        let mark = agent.to_uppercase();
+        format!(
+            "The {agent} answer ask begins with ZA{mark}ASKZ here.\n\n- one item in a list\n\
+             - another item with **bold** words\n\n```\na line of code, number ask\n```\n\n\
+             The last word is ZB{mark}ASKZ."
+        )
+    }
+
+    #[test]
+    fn recorded_answers_are_read_as_they_were_sent() {
+        let recordings: [(TranscriptFormat, &str, &[u8]); 3] = [
+            (TranscriptFormat::Claude, "claude", include_bytes!("../../tests/transcripts/claude-2.1.jsonl")),
+            (TranscriptFormat::Codex, "codex", include_bytes!("../../tests/transcripts/codex-0.166.jsonl")),
+            (TranscriptFormat::Gemini, "gemini", include_bytes!("../../tests/transcripts/gemini-0.61.jsonl")),
+        ];
+        for (format, agent, recorded) in recordings {
+            let found = format.exchanges(recorded, true);
+            let [.., plain, tool, denied] = found.as_slice() else { panic!("{agent}: {found:?}") };
+            assert_eq!(plain.answer, sent_to(agent));
+            assert!(plain.complete && !plain.tools, "{plain:?}");
+            assert!(tool.answer.starts_with(&format!("I will make it.\n\nThe {agent} answer")), "{tool:?}");
+            assert!(tool.complete && tool.tools, "{tool:?}");
+            assert_eq!((denied.answer.as_str(), denied.tools), ("I will make it.", true));
+            assert!(!denied.complete && denied.interrupted, "{denied:?}");
+            let prompt = format!("Please say something about Q{}DENIEDQ\n", agent.to_uppercase());
+            assert!(denied.prompt.contains(&prompt), "{denied:?}");
+        }
+    }
+
     fn place(format: TranscriptFormat, environment: &[(&str, &str)]) -> Option<String> {
         let variable = |name: &str| {
             environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
