@@ -150,17 +150,17 @@ impl Detection {
     }
 
     /// Sends the findings to the session's task.
-    pub(super) async fn tell(&mut self) {
+    pub(super) async fn send_findings(&mut self) {
         if std::mem::take(&mut self.resumed) {
             let event = DetectorEvent::Status(self.detector.status().clone());
-            let _told = self.findings.send(Finding { event, unstored: None }).await;
+            let _sent = self.findings.send(Finding { event, unstored: None }).await;
         }
         for event in self.detector.take_events() {
             self.unsaved = true;
             let ended = matches!(event, DetectorEvent::TurnEnded(_));
             let unstored = ended.then(|| UnstoredTurn(Arc::clone(&self.unstored)));
             // The task is gone when the session has ended.
-            let _told = self.findings.send(Finding { event, unstored }).await;
+            let _sent = self.findings.send(Finding { event, unstored }).await;
         }
     }
 }

@@ -68,7 +68,7 @@ impl Observer {
         }
         self.resume_detection();
         // A quiet program gives no other occasion.
-        self.tell().await;
+        self.send_findings().await;
         while !self.pty.is_released() {
             let (due, alarm) = (self.due(), self.alarm());
             let due = async {
@@ -123,7 +123,7 @@ impl Observer {
         if self.detection.as_ref().is_some_and(Detection::is_due) {
             self.catch_up().await;
             self.detect(|detection, screen| detection.tick(screen));
-            self.tell().await;
+            self.send_findings().await;
         }
         if self.touched.elapsed() >= limits::SCREEN_QUIET && !self.has_unstored_turn() {
             return self.rest().await;
@@ -162,7 +162,7 @@ impl Observer {
             (_, _, true) => Some(limits::SCREEN_PAUSE),
         };
         self.again = pause.map(|pause| Instant::now() + pause);
-        self.tell().await;
+        self.send_findings().await;
         self.store_if_due();
     }
 
@@ -174,9 +174,9 @@ impl Observer {
         }
     }
 
-    async fn tell(&mut self) {
+    async fn send_findings(&mut self) {
         if let Some(detection) = &mut self.detection {
-            detection.tell().await;
+            detection.send_findings().await;
         }
     }
 
@@ -413,7 +413,7 @@ impl Observer {
             }
         }
         self.touched = Instant::now();
-        self.tell().await;
+        self.send_findings().await;
         self.store_if_due();
     }
 
@@ -494,7 +494,7 @@ impl Observer {
         if !up_to_date || self.is_unsaved() {
             self.store();
         }
-        self.tell().await;
+        self.send_findings().await;
         self.again = None;
         self.touched = Instant::now();
         if self.checkpoint.as_ref().is_some_and(|c| c.offset() == self.cursor.offset()) {
