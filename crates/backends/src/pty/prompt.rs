@@ -167,7 +167,7 @@ impl<'a> PtyPrompt<'a> {
         let text = self.exchange.prompt().to_owned();
         let text = match self.exchange.options().piped {
             // Interpreters were refused before.
-            true => TypedText::Relayed(RelayedText::piped(text, Some(Arc::clone(&self.profile)), None)),
+            true => TypedText::Relayed(RelayedText::piped(text, Arc::clone(&self.profile))),
             false => TypedText::Text(text),
         };
         let (stop, clear) = (self.exchange.stop(), self.profile.clear_keys());

@@ -130,7 +130,8 @@ impl ConversationTask {
             return;
         }
         if let Some(accepted) = self.after_resumed.pop_front() {
-            self.begin(accepted);
+            // It is not empty, and no generation runs, so it is not refused.
+            let _begun = self.generate(accepted);
             self.send_events();
         } else if !self.after_stop.is_empty() {
             std::mem::take(&mut self.after_stop).into_iter().for_each(|command| self.handle(command));
@@ -264,29 +265,17 @@ impl ConversationTask {
         let accepted = AcceptedPrompt { prompt, options, done };
         match waits {
             true => self.after_resumed.push_back(accepted),
-            false => self.generate(accepted).map_err(|(error, _)| error)?,
+            false => self.generate(accepted)?,
         }
         Ok(outcome)
     }
 
-    /// Begins the generation of a prompt that has waited.
-    fn begin(&mut self, accepted: AcceptedPrompt) {
-        if let Err((error, done)) = self.generate(accepted) {
-            let _sent = done.send(GenerationOutcome::Failed(Failure::Agent(error.to_string())));
-        }
-    }
-
-    fn generate(
-        &mut self,
-        accepted: AcceptedPrompt,
-    ) -> Result<(), (ChatError, oneshot::Sender<GenerationOutcome>)> {
+    fn generate(&mut self, accepted: AcceptedPrompt) -> Result<(), ChatError> {
         // The configuration may have been without an agent before.
         let chats = self.chats.clone();
         chats.settle_agent(&mut self.conversation);
         let history: Arc<[_]> = self.conversation.saved().messages.clone().into();
-        if let Err(refused) = self.conversation.send(accepted.prompt.clone(), now()) {
-            return Err((refused.into(), accepted.done));
-        }
+        self.conversation.send(accepted.prompt.clone(), now())?;
         self.noted = 0;
         let name = self.conversation.saved().name.clone();
         let mut noted = vec![self.head()];

@@ -98,10 +98,11 @@ impl TypedText {
 }
 
 impl RelayedText {
-    /// Text that came through a pipe. Where it would be a command of the program, a line of origin is in front of it.
-    pub fn piped(text: String, profile: Option<Arc<Profile>>, interpreter: Option<String>) -> Self {
-        let origin = is_command(profile.as_deref(), &text).then(|| "[from standard input]".to_owned());
-        Self { origin, text, profile, interpreter }
+    /// Text that came through a pipe, for a program that is no interpreter. Where it would be a command of the program, a
+    /// line of origin is in front of it.
+    pub fn piped(text: String, profile: Arc<Profile>) -> Self {
+        let origin = profile.is_command(&text).then(|| "[from standard input]".to_owned());
+        Self { origin, text, profile: Some(profile), interpreter: None }
     }
 
     /// The text to type, which is no command of the program.
