@@ -40,6 +40,8 @@ pub struct Config {
     pub agents: Vec<AgentConfig>,
     /// The command line.
     pub cli: CliConfig,
+    /// The web servers.
+    pub web: WebConfig,
 }
 
 /// `[daemon]`
@@ -108,6 +110,43 @@ pub struct FrontConfig {
 impl Default for FrontConfig {
     fn default() -> Self {
         Self { enabled: true }
+    }
+}
+
+/// `[web]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct WebConfig {
+    /// Addresses to serve from the start of the daemon.
+    pub listen: Vec<WebAddress>,
+    /// Whether these are served over TLS.
+    pub tls: bool,
+    /// Names under which the servers may be addressed, besides their addresses and `localhost`.
+    pub hosts: Vec<String>,
+}
+
+/// An address with a port: `127.0.0.1:8888`, `[::1]:8888` or `localhost:8888`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+#[non_exhaustive]
+pub struct WebAddress {
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl TryFrom<String> for WebAddress {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let split = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let bare = |host: &str| !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+        match split.filter(|(host, _)| bare(host)) {
+            Some((host, port)) => Ok(Self { host: host.to_owned(), port }),
+            None => Err(format!("'{text}' is not an address with a port, such as 127.0.0.1:8888")),
+        }
     }
 }
 

@@ -2,16 +2,21 @@
 
 use crate::limits;
 use crate::upgrade::{ProgramUpgrade, check_program};
+use crate::web;
 use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use swb_backends::Confinement;
 use swb_dialects::control::Stopper;
 use swb_engine::{Engine, file_access};
+use swb_operations::tokens::TokenRegistry;
 use swb_operations::{Host, HostAction};
-use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, StatusReply};
+use swb_web::Servers;
+use swb_wire::control::{
+    DaemonStatus, DialectStatus, ErrorCode, ErrorReply, KeeperStatus, Serve, ServeReply, StatusReply,
+};
 use tokio::sync::mpsc;
 
 /// Connections of clients that requested a shutdown or an upgrade. They are closed when the process ends, which
@@ -35,6 +40,39 @@ pub(crate) struct DaemonHost {
     pub(crate) started: u64,
     pub(crate) stop: mpsc::Sender<StopReason>,
     pub(crate) prepared: Mutex<Option<ProgramUpgrade>>,
+    pub(crate) tokens: Arc<TokenRegistry>,
+    /// The web servers; set before clients are accepted.
+    pub(crate) web: OnceLock<Servers>,
+    /// Warnings about the web servers, which are known later than the others.
+    pub(crate) web_warnings: OnceLock<Vec<String>>,
+}
+
+impl DaemonHost {
+    /// Leaves with the keeper what a later daemon has to know about the web.
+    pub(crate) fn keep_web(&self) {
+        if let Some(servers) = self.web.get() {
+            web::keep(servers, &self.tokens, &self.engine);
+        }
+    }
+
+    /// Stops or upgrades the daemon for a client on the web.
+    pub(crate) fn act_for_web(&self, action: HostAction) {
+        self.stop_for(action, None);
+    }
+
+    fn stop_for(&self, action: HostAction, client: Option<OwnedFd>) {
+        // If the queue is full, the daemon is stopping already.
+        let _sent = match action {
+            HostAction::ShutDown => {
+                LEAVING.lock().unwrap_or_else(PoisonError::into_inner).extend(client);
+                self.stop.try_send(StopReason::Asked)
+            }
+            HostAction::Upgrade => {
+                let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+                prepared.map_or(Ok(()), |upgrade| self.stop.try_send(StopReason::Upgrade(upgrade)))
+            }
+        };
+    }
 }
 
 impl Host for DaemonHost {
@@ -51,6 +89,7 @@ impl Host for DaemonHost {
             },
             dialects: self.dialects.clone(),
             sessions: self.engine.count() as u32,
+            web: self.web.get().map(Servers::status).unwrap_or_default(),
             // What the kernel can do is known only some time after the start.
             warnings: self
                 .warnings
@@ -58,6 +97,7 @@ impl Host for DaemonHost {
                 .cloned()
                 .chain(self.confinement.warnings().map(str::to_owned))
                 .chain(self.engine.left_out())
+                .chain(self.web_warnings.get().into_iter().flatten().cloned())
                 .collect(),
         }
     }
@@ -76,20 +116,32 @@ impl Host for DaemonHost {
             Ok(())
         })
     }
+
+    fn serve(
+        &self,
+        serve: Serve,
+    ) -> Pin<Box<dyn Future<Output = Result<ServeReply, ErrorReply>> + Send + '_>> {
+        Box::pin(async move {
+            let starting = || ErrorReply::new(ErrorCode::InternalError, "the daemon is starting; try again");
+            Ok(self.web.get().ok_or_else(starting)?.serve(serve).await?)
+        })
+    }
+
+    fn stop_serving(&self) -> u32 {
+        self.web.get().map_or(0, Servers::stop)
+    }
+
+    fn tokens_changed(&self) {
+        self.keep_web();
+    }
+
+    fn machine(&self) -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
 }
 
 impl Stopper for DaemonHost {
     fn act(&self, action: HostAction, client: OwnedFd) {
-        // If the queue is full, the daemon is stopping already.
-        let _sent = match action {
-            HostAction::ShutDown => {
-                LEAVING.lock().unwrap_or_else(PoisonError::into_inner).push(client);
-                self.stop.try_send(StopReason::Asked)
-            }
-            HostAction::Upgrade => {
-                let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
-                prepared.map_or(Ok(()), |upgrade| self.stop.try_send(StopReason::Upgrade(upgrade)))
-            }
-        };
+        self.stop_for(action, Some(client));
     }
 }

@@ -1,5 +1,6 @@
 //! When a daemon that a command started is no longer needed (XS-10).
 
+use crate::host::DaemonHost;
 use crate::limits;
 use swb_dialects::Fronts;
 use swb_engine::Engine;
@@ -7,7 +8,7 @@ use swb_engine::chat::Chats;
 use tokio::time::Instant;
 
 /// Returns when the daemon has been idle for [`limits::IDLE_EXIT`].
-pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Fronts) {
+pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Fronts, host: &DaemonHost) {
     let mut events = engine.subscribe();
     let mut idle_since = None;
     loop {
@@ -18,7 +19,9 @@ pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Front
             continue;
         }
         // A conversation that was not saved would be lost.
-        if fronts.connections() > 0 || chats.count() > 0 {
+        // A web server waits for clients.
+        let serves = host.web.get().is_some_and(|servers| !servers.status().is_empty());
+        if fronts.connections() > 0 || chats.count() > 0 || serves {
             idle_since = None;
         } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= limits::IDLE_EXIT {
             return;

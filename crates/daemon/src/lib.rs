@@ -20,6 +20,7 @@ mod profiles;
 mod run;
 mod timed_command;
 mod upgrade;
+mod web;
 
 pub use config::{CliConfig, Config, ScriptschnellConfig};
 pub use profiles::load as load_profiles;

@@ -62,3 +62,5 @@ pub(crate) const MANAGER: Duration = Duration::from_millis(700);
 pub(crate) const SCOPE: Duration = Duration::from_millis(300);
 /// Pause between two checks whether they have arrived; they mostly have at the second one.
 pub(crate) const SCOPE_CHECK: Duration = Duration::from_millis(5);
+/// Bytes that describe web servers and tokens: at most 16 servers and 256 tokens, each with paths and labels.
+pub(crate) const WEB_MEMORY: u64 = 4 << 20;

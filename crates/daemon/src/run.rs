@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{agent_connections, conversations, idle, keeper, log, login, profiles};
+use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, web};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 use swb_backends::{AgentSocket, Confinement};
 use swb_dialects::Fronts;
@@ -136,17 +136,33 @@ impl DaemonSetup {
             started: Timestamp::of(SystemTime::now()).0,
             stop,
             prepared: Mutex::new(None),
+            tokens: Arc::default(),
+            web: OnceLock::new(),
+            web_warnings: OnceLock::new(),
         });
         let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
-        let operations = operations.with_chats(chats.clone());
-        let mut control = Control::new(operations, fronts.clone(), host.clone());
+        let operations = operations.with_chats(chats.clone()).with_tokens(Arc::clone(&host.tokens));
+        let mut control = Control::new(operations.clone(), fronts.clone(), host.clone());
+        let mut conversations = None;
         if let Some(listener) = listeners.scriptschnell {
             let settings =
                 fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
             let scriptschnell = ScriptSchnell::new(chats.clone(), fronts.clone(), settings);
             scriptschnell.listen(listener)?;
+            conversations = Some(scriptschnell.clone());
             control = control.with_conversations(scriptschnell);
         }
+        let setup = web::WebSetup {
+            config: &self.config.web,
+            paths: &self.paths,
+            fronts: &fronts,
+            operations,
+            tokens: Arc::clone(&host.tokens),
+            conversations,
+        };
+        let web_warnings = web::open(setup, &engine, &host).await;
+        // Set once, here.
+        let _set = host.web_warnings.set(web_warnings);
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
         agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.clippy {
@@ -163,14 +179,19 @@ impl DaemonSetup {
             _ = terminate.recv() => StopReason::Asked,
             _ = interrupt.recv() => StopReason::Asked,
             Some(stop) = stops.recv() => stop,
-            () = idle::nothing_to_do(&engine, &chats, &fronts), if self.options.auto => StopReason::Asked,
+            () = idle::nothing_to_do(&engine, &chats, &fronts, &host), if self.options.auto => StopReason::Asked,
             () = engine.keeper_lost() => {
                 chats.shutdown(false).await;
                 return Ok(self.after_keeper_loss(&opened, &engine).await);
             }
         };
         match why {
-            StopReason::Asked => self.stop(&fronts, &opened, &engine, &chats).await,
+            StopReason::Asked => {
+                if let Some(servers) = host.web.get() {
+                    web::forget(servers, &host.tokens);
+                }
+                self.stop(&fronts, &opened, &engine, &chats).await
+            }
             StopReason::Upgrade(upgrade) => {
                 // Agents are children of this process; the next program in it would not know them.
                 chats.shutdown(false).await;

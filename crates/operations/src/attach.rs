@@ -110,7 +110,7 @@ impl Call<'_> {
             reply.pid = Some(pid.max(0) as u32);
             (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
         }
-        let terminal = OpenTerminal::new(self.caller, session, pty, opening, head, window, options);
+        let terminal = OpenTerminal::new(self, session, pty, opening, head, window, options);
         reply.input = terminal.input.count();
         follow(&reply, Then::Terminal(Box::new(terminal)))
     }
@@ -124,7 +124,7 @@ impl Call<'_> {
         let opening = Opening::Output(pty.cursor(end));
         let terminal = logs
             .follow
-            .then(|| OpenTerminal::new(self.caller, session, &pty, opening, end, pty.size(), options));
+            .then(|| OpenTerminal::new(self, session, &pty, opening, end, pty.size(), options));
         // Output that arrived while we copied may have made it too long for a reply.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);

@@ -6,6 +6,8 @@ use swb_types::{Role, Scope};
 
 /// Label under which attached terminals count as local clients (CO-39).
 const LOCAL: &str = "local";
+/// Label under which attached terminals count as clients on the web (CO-37).
+const WEB: &str = "web";
 
 /// A client that requests operations over some transport.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub struct Caller {
     front: Option<&'static str>,
     /// The client's process, if it is on this machine.
     pid: Option<u32>,
+    /// Whether the client comes over the web or a tunnel.
+    remote: bool,
 }
 
 impl Caller {
@@ -26,7 +30,7 @@ impl Caller {
 
     /// A caller with a role and a scope.
     pub fn new(role: Role, scope: Scope) -> Self {
-        Self { role, scope, front: None, pid: None }
+        Self { role, scope, front: None, pid: None, remote: false }
     }
 
     /// Limits the caller to the sessions that a front offers.
@@ -41,6 +45,18 @@ impl Caller {
     pub fn in_process(mut self, pid: Option<u32>) -> Self {
         self.pid = pid;
         self
+    }
+
+    /// Marks a client that comes over the web or a tunnel: it counts as such, and its input is filtered (CO-46).
+    #[must_use]
+    pub fn from_elsewhere(mut self) -> Self {
+        self.remote = true;
+        self
+    }
+
+    /// Whether the client comes over the web or a tunnel.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.remote
     }
 
     /// The caller's process, if it is on this machine.
@@ -64,7 +80,7 @@ impl Caller {
 
     /// Label under which the caller's open terminals are counted.
     pub(crate) fn counted_as(&self) -> &'static str {
-        LOCAL
+        if self.remote { WEB } else { LOCAL }
     }
 
     /// Whether the caller may send input to terminals and resize them.
@@ -87,6 +103,11 @@ impl Caller {
             Scope::Session(session) => session.as_str() == name,
         }
     }
+}
+
+/// Number of clients on the web.
+pub(crate) fn web_clients(session: &Session) -> usize {
+    session.clients(Some(WEB))
 }
 
 /// Number of clients that count as local (CO-39).

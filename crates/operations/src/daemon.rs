@@ -7,7 +7,10 @@ use crate::reply::{OperationResult, Then, done, follow};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use swb_wire::control::{OkReply, Shutdown, StatusReply, Upgrade};
+use swb_types::Scope;
+use swb_wire::control::{
+    ErrorReply, OkReply, Serve, ServeReply, Shutdown, StatusReply, StopServeReply, Upgrade, WhoamiReply,
+};
 
 /// What operations need from the daemon.
 pub trait Host: Send + Sync {
@@ -20,6 +23,21 @@ pub trait Host: Send + Sync {
         exe: Option<PathBuf>,
         keeper: bool,
     ) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+
+    /// Starts a web server, or returns the one that serves this address already.
+    fn serve(
+        &self,
+        serve: Serve,
+    ) -> Pin<Box<dyn Future<Output = Result<ServeReply, ErrorReply>> + Send + '_>>;
+
+    /// Stops all web servers and closes their connections; returns their number.
+    fn stop_serving(&self) -> u32;
+
+    /// Tokens were added or removed: what a later daemon has to know has changed.
+    fn tokens_changed(&self);
+
+    /// The name of this machine.
+    fn machine(&self) -> String;
 }
 
 /// What the daemon does once the reply has been sent.
@@ -34,6 +52,25 @@ pub enum HostAction {
 impl Call<'_> {
     pub(crate) fn status(&self) -> OperationResult {
         done(&self.operations.host.status())
+    }
+
+    /// CO-42
+    pub(crate) async fn serve(&self, serve: Serve) -> OperationResult {
+        if serve.stop {
+            return done(&StopServeReply { ok: true, stopped: self.operations.host.stop_serving() });
+        }
+        done(&self.operations.host.serve(serve).await?)
+    }
+
+    pub(crate) fn whoami(&self) -> OperationResult {
+        let (session, workspace) = match self.caller.scope() {
+            Scope::All => (None, None),
+            Scope::Session(name) => (Some(name.to_string()), None),
+            Scope::Workspace(path) => (None, Some(path.to_string_lossy().into_owned())),
+        };
+        let host = &self.operations.host;
+        let (machine, version) = (host.machine(), env!("CARGO_PKG_VERSION").to_owned());
+        done(&WhoamiReply { ok: true, role: self.caller.role(), session, workspace, machine, version })
     }
 
     pub(crate) async fn shut_down(&self, shutdown: &Shutdown) -> OperationResult {

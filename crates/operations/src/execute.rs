@@ -65,6 +65,7 @@ impl Call<'_> {
             Operation::Detach => follow(&OkReply::default(), Then::Close),
             Operation::Events(events) => self.events(events),
             Operation::Explain(explain) => self.explain(&explain),
+            Operation::Filter(filter) => self.filter(&filter),
             Operation::Forget(forget) => self.forget(forget).await,
             Operation::History(history) => self.history(history).await,
             Operation::Hook(hook) => self.hook(&hook).await,
@@ -75,14 +76,17 @@ impl Call<'_> {
             Operation::Paste(paste) => self.paste(&paste).await,
             Operation::Relay(relay) => self.relay_turn(relay).await,
             Operation::Restart(restart) => self.restart(&restart).await,
+            Operation::Revoke(revoke) => self.revoke(&revoke),
             Operation::Screen(screen) => self.screen(screen).await,
             Operation::Send(send) => self.send(send).await,
-            Operation::Serve(_) => Err(not_offered("serve")),
+            Operation::Serve(serve) => self.serve(serve).await,
             Operation::SessionKill(kill) => self.session_kill(&kill).await,
             Operation::SessionLs(ls) => self.session_ls(&ls),
             Operation::Shell(shell) => self.shell(shell).await,
             Operation::Shutdown(shutdown) => self.shut_down(&shutdown).await,
             Operation::Status => self.status(),
+            Operation::Token(token) => self.token(token).await,
+            Operation::Tokens(_) => self.tokens(),
             Operation::Tunnel(tunnel) => {
                 self.session(&tunnel.session)?;
                 Err(not_offered("tunnel"))
@@ -91,6 +95,7 @@ impl Call<'_> {
             Operation::Turns(turns) => self.turns(&turns),
             Operation::Upgrade(upgrade) => self.upgrade(upgrade).await,
             Operation::Wait(wait) => self.wait(wait).await,
+            Operation::Whoami(_) => self.whoami(),
             Operation::Workspace(workspace) => self.workspace(workspace).await,
             Operation::Workspaces(_) => self.workspaces().await,
         }

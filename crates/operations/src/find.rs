@@ -43,6 +43,7 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         Op::Ask(ask) => &ask.session,
         Op::Attach(attach) => &attach.session,
         Op::Explain(explain) => &explain.session,
+        Op::Filter(filter) => &filter.session,
         Op::Hook(hook) => &hook.session,
         Op::Keys(keys) => &keys.session,
         Op::Logs(logs) => &logs.session,
@@ -71,10 +72,14 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         | Op::Forget(_)
         | Op::History(_)
         | Op::Ls(_)
+        | Op::Revoke(_)
         | Op::Serve(_)
         | Op::Shutdown(_)
         | Op::Status
+        | Op::Token(_)
+        | Op::Tokens(_)
         | Op::Upgrade(_)
+        | Op::Whoami(_)
         | Op::Workspace(_)
         | Op::Workspaces(_) => return [None, None],
     };

@@ -3,10 +3,10 @@
 use crate::errors::{input_error, invalid, refused};
 use crate::execute::Call;
 use crate::reply::{OperationResult, done};
-use swb_engine::ScreenView;
+use swb_engine::{Pty, ScreenView, Session};
 use swb_types::PtyId;
 use swb_vt::{Key, KeyCode};
-use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send};
+use swb_wire::control::{Base64, Hook, HookState, Keys, KeysReply, OkReply, Send, SendReply};
 
 impl Call<'_> {
     pub(crate) async fn send(&self, send: Send) -> OperationResult {
@@ -22,8 +22,9 @@ impl Call<'_> {
         if send.enter {
             steps.push(b"\r".to_vec());
         }
+        let (steps, notice) = self.for_program(&session, &pty, steps);
         session.type_steps(&pty, &steps).await.map_err(input_error)?;
-        done(&OkReply::default())
+        done(&SendReply { ok: true, notice })
     }
 
     pub(crate) async fn keys(&self, keys: Keys) -> OperationResult {
@@ -31,9 +32,20 @@ impl Call<'_> {
         let pty = session.pty(keys.pty()).map_err(refused)?.pty;
         session.start(None).await.ok();
         let steps = pty.look(false, move |sight| encode_keys(&keys, sight)).await.map_err(refused)?;
+        let (steps, notice) = self.for_program(&session, &pty, steps);
         let bytes = steps.iter().map(|step| step.len() as u64).sum();
         session.type_steps(&pty, &steps).await.map_err(input_error)?;
-        done(&KeysReply { ok: true, bytes })
+        done(&KeysReply { ok: true, bytes, notice })
+    }
+
+    /// The part of the input that the program gets, and a notice about what was withheld (CO-46).
+    fn for_program(
+        &self,
+        session: &Session,
+        pty: &Pty,
+        steps: Vec<Vec<u8>>,
+    ) -> (Vec<Vec<u8>>, Option<String>) {
+        if pty.id() == PtyId::AGENT { self.filtered(session, steps) } else { (steps, None) }
     }
 
     pub(crate) async fn hook(&self, hook: &Hook) -> OperationResult {

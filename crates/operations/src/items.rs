@@ -1,7 +1,7 @@
 //! Entries of lists: sessions and PTYs.
 
 use crate::RUN;
-use crate::caller::local_clients;
+use crate::caller::{local_clients, web_clients};
 use swb_engine::{ProcessPhase, PtyView, Session};
 use swb_types::PtyId;
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
@@ -16,7 +16,7 @@ pub(crate) fn session(session: &Session, doing: Option<AgentItem>, most: usize) 
         pid: agent.map_or(0, |agent| agent.pid.max(0) as u32),
         created: session.created(),
         ptys: view.ptys.iter().map(|view| pty(view, most)).collect(),
-        web_clients: 0,
+        web_clients: web_clients(session) as u32,
         local_clients: local_clients(session) as u32,
         details: agent.zip(doing).map(|(agent, doing)| detail(session, agent, doing, most)),
     }

@@ -10,7 +10,8 @@
 //! 1. `execute.rs` checks the caller against the table in `roles.rs` and calls the one method for the operation.
 //! 2. `find.rs` looks up sessions and turns within the caller's scope.
 //! 3. One file per subject does the work: `create.rs`, `sessions.rs`, `attach.rs`, `input.rs`, `screen.rs`, `wait.rs`,
-//!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `daemon.rs`.
+//!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `tokens.rs`,
+//!    `filter/`, `daemon.rs`.
 //! 4. `reply.rs` builds the reply and keeps it within the size of a frame.
 //! 5. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
 
@@ -27,6 +28,7 @@ mod daemon;
 mod errors;
 mod events;
 mod execute;
+mod filter;
 mod find;
 mod input;
 mod items;
@@ -38,6 +40,7 @@ mod roles;
 mod screen;
 mod sessions;
 mod terminal;
+pub mod tokens;
 pub mod trust;
 mod turns;
 mod wait;
@@ -47,14 +50,17 @@ pub use caller::Caller;
 pub use daemon::{Host, HostAction};
 pub use events::EventStream;
 pub use execute::{accesses_files, waits};
+pub use filter::withheld_prompt;
 pub use reply::{Outcome, Then};
 pub use terminal::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 
+use filter::InputFilters;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
+use tokens::TokenRegistry;
 use tokio_util::task::TaskTracker;
 
 /// Origin of sessions created from Coopfiles, and the front that other coop clients see sessions through.
@@ -70,6 +76,8 @@ pub struct Operations {
     chats: Option<Chats>,
     host: Arc<dyn Host>,
     settings: Arc<SessionDefaults>,
+    tokens: Arc<TokenRegistry>,
+    filters: Arc<InputFilters>,
     /// Owns tasks that outlive their caller, such as the end of a killed session.
     tasks: TaskTracker,
 }
@@ -103,7 +111,15 @@ impl SessionDefaults {
 impl Operations {
     /// Creates the operations of a daemon.
     pub fn new(engine: Engine, host: Arc<dyn Host>, settings: SessionDefaults, tasks: TaskTracker) -> Self {
-        Self { engine, chats: None, host, settings: Arc::new(settings), tasks }
+        let (tokens, filters) = Default::default();
+        Self { engine, chats: None, host, settings: Arc::new(settings), tokens, filters, tasks }
+    }
+
+    /// Uses these tokens, which transports share.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Arc<TokenRegistry>) -> Self {
+        self.tokens = tokens;
+        self
     }
 
     /// Adds the conversations with agents.

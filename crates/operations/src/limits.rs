@@ -54,3 +54,16 @@ pub(crate) const PAGE_LEAST: usize = 4096;
 pub(crate) const PAGE_OVERHEAD: usize = 200;
 /// Messages searched for a caller that sees only some of them: more than a person reads through.
 pub const SCOPED_HITS: usize = 5000;
+/// Tokens at once: more than anybody gives away by hand.
+pub const TOKENS: usize = 256;
+/// Characters of a token's label.
+pub const TOKEN_LABEL: usize = 64;
+/// Longest pause between two checks for expired tokens: the clock may be changed, and a machine may sleep.
+pub const TOKEN_CHECK: Duration = Duration::from_secs(30);
+/// Within this time after a Ctrl+C from elsewhere, further ones are dropped (CO-46).
+pub const FILTER_INTERRUPTS: Duration = Duration::from_millis(500);
+/// How long bytes are held back that may become a forbidden line: as short as a pause in typing, so that their echo is hardly
+/// late, and longer than the parts of a pasted line are apart.
+pub const FILTER_HOLD: Duration = Duration::from_millis(50);
+/// Sessions whose filters are remembered before ended ones are looked for.
+pub const FILTERS: usize = 256;

@@ -122,6 +122,7 @@ impl Call<'_> {
         if !self.caller.may_type() && session.view().status.state == ProgramState::Asking {
             return Err(busy(session, AgentBusy::Asking));
         }
+        self.check_text(session, &text)?;
         self.check_reader(session).await?;
         // Nor may a confined agent answer a question that is not recognised as one.
         if self.caller.role() == Role::Agent && session.view().status.state != ProgramState::Ready {

@@ -51,9 +51,15 @@ impl Needs {
 fn needs(operation: &Operation) -> Needs {
     use Operation as Op;
     match operation {
-        Op::Detach | Op::Ls(_) | Op::Screen(_) | Op::Turn(_) | Op::Turns(_) | Op::Wait(_) => {
-            Needs::or_agent(Role::Watch)
-        }
+        Op::Detach
+        | Op::Ls(_)
+        | Op::Screen(_)
+        | Op::Turn(_)
+        | Op::Turns(_)
+        | Op::Wait(_)
+        | Op::Whoami(_) => Needs::or_agent(Role::Watch),
+        Op::Filter(filter) if filter.on.is_some() => Needs::new(Role::Owner, Reach::Session),
+        Op::Filter(_) => Needs::new(Role::Watch, Reach::Session),
         Op::Agents(_)
         | Op::Approvals(_)
         | Op::Attach(_)
@@ -86,9 +92,15 @@ fn needs(operation: &Operation) -> Needs {
         | Op::Shell(_) => Needs::new(Role::Drive, Reach::Session),
         Op::Forget(_) => Needs::new(Role::Owner, Reach::Session),
         // Its protocol has prompts, decisions and settings, and no roles.
-        Op::Chat | Op::Serve(_) | Op::Shutdown(_) | Op::Tunnel(_) | Op::Upgrade(_) | Op::Workspace(_) => {
-            Needs::new(Role::Owner, Reach::All)
-        }
+        Op::Chat
+        | Op::Revoke(_)
+        | Op::Serve(_)
+        | Op::Shutdown(_)
+        | Op::Token(_)
+        | Op::Tokens(_)
+        | Op::Tunnel(_)
+        | Op::Upgrade(_)
+        | Op::Workspace(_) => Needs::new(Role::Owner, Reach::All),
     }
 }
 

@@ -9,6 +9,7 @@ mod recording;
 mod screen;
 mod trust;
 mod turns;
+mod web;
 mod workspace;
 mod wrap;
 
@@ -24,6 +25,7 @@ pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
     TurnsArgs, UntilState,
 };
+pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand};
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
@@ -140,6 +142,10 @@ pub(crate) enum SwbCommand {
     History(HistoryArgs),
     /// List, add and create workspaces
     Workspace(WorkspaceArgs),
+    /// Serve sessions to browsers
+    Serve(ServeArgs),
+    /// List, create and revoke tokens for clients elsewhere
+    Token(TokenArgs),
     /// Approve what a directory's coop.toml runs
     Trust(TrustArgs),
     /// Record a session to a file

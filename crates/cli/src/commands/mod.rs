@@ -25,9 +25,11 @@ mod replay;
 mod run;
 mod screen;
 mod send;
+mod serve;
 mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;
+mod token;
 mod trust;
 pub(crate) mod turn;
 mod turns;
@@ -91,6 +93,8 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
         Some(SwbCommand::History(args)) => history::run(&context()?, args),
         Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),
+        Some(SwbCommand::Serve(args)) => serve::run(&context()?, args),
+        Some(SwbCommand::Token(args)) => token::run(&context()?, args),
         Some(SwbCommand::Trust(args)) => trust::run(&context()?, args),
         Some(SwbCommand::Record(args)) => record::run(&context()?, args),
         Some(SwbCommand::Replay(args)) => replay::run(&args),

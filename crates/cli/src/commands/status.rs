@@ -5,7 +5,7 @@ use crate::error::Outcome;
 use crate::table;
 use serde::Serialize;
 use swb_vt::printable;
-use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, Operation, StatusReply};
+use swb_wire::control::{DaemonStatus, DialectStatus, KeeperStatus, Operation, StatusReply, WebStatus};
 
 /// Exit code if no daemon is running.
 const NOT_RUNNING: u8 = 1;
@@ -17,6 +17,7 @@ struct Status {
     daemon: Option<DaemonStatus>,
     dialects: Vec<DialectStatus>,
     sessions: u32,
+    web: Vec<WebStatus>,
     warnings: Vec<String>,
 }
 
@@ -25,7 +26,8 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let status = match context.connect_if_running()? {
         Some(mut control) => Status::from(control.request::<StatusReply>(&Operation::Status)?),
         None => {
-            Status { keeper: None, daemon: None, dialects: Vec::new(), sessions: 0, warnings: Vec::new() }
+            let (dialects, web, warnings) = Default::default();
+            Status { keeper: None, daemon: None, dialects, sessions: 0, web, warnings }
         }
     };
     let code = if status.daemon.is_some() { 0 } else { NOT_RUNNING };
@@ -40,6 +42,7 @@ impl From<StatusReply> for Status {
             daemon: Some(reply.daemon),
             dialects: reply.dialects,
             sessions: reply.sessions,
+            web: reply.web,
             warnings: reply.warnings,
         }
     }
@@ -65,6 +68,10 @@ fn text(status: &Status, now: u64) -> String {
         .map(|dialect| [dialect.name.clone(), String::from(dialect.state.clone()), dialect.socket.clone()])
         .collect();
     out.push_str(&table::layout(["DIALECT", "STATE", "SOCKET"], &rows));
+    for server in &status.web {
+        let scheme = if server.tls { "https" } else { "http" };
+        out.push_str(&format!("\nweb       {scheme}://{}:{}\n", printable(&server.host), server.port));
+    }
     for warning in &status.warnings {
         out.push_str(&format!("\nwarning: {}\n", printable(warning)));
     }
@@ -107,6 +114,7 @@ mod tests {
                 },
             ],
             sessions: 3,
+            web: vec![WebStatus { host: "127.0.0.1".into(), port: 8888, tls: false, connections: 2 }],
             warnings: vec!["the coop socket is taken".into()],
         }
     }
@@ -121,6 +129,8 @@ mod tests {
         DIALECT  STATE          SOCKET
         keepty   listening      /r/keepty
         coop     failed: taken  /h/.coop/sock
+
+        web       http://127.0.0.1:8888
 
         warning: the coop socket is taken
         ");

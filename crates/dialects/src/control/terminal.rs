@@ -90,6 +90,8 @@ impl<'a> Stream<'a> {
                 }
                 Piece::Event(event) => self.send_control(&event).await,
                 Piece::Refused(error) => self.send_control(&error).await,
+                // The input of local clients is not filtered.
+                Piece::Notice(_) => Ok(()),
                 Piece::End(event) => {
                     return if self.send_control(&event).await.is_ok() {
                         StreamEnd::Finished

@@ -35,6 +35,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_engine::chat::Chats;
 use tokio::net::UnixStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Label of this front.
 pub const LABEL: &str = "scriptschnell";
@@ -64,6 +65,16 @@ impl ScriptSchnell {
         let allowed =
             ConnectionLimits { most, grace: limits::FIRST_MESSAGE, refusal: Box::new(connection::refusal) };
         self.fronts.accept_if(listener, self.fronts.stop.clone(), allowed, admit, serve)
+    }
+
+    /// Serves a connection of another transport, which has a `place` there, to its end. It takes none of the socket's own
+    /// places.
+    pub fn converse(
+        &self,
+        stream: UnixStream,
+        place: OwnedSemaphorePermit,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        self.serve(stream, self.fronts.room(place))
     }
 
     /// Serves one connection to its end.

@@ -155,6 +155,11 @@ impl Session {
         self.shared.uid
     }
 
+    /// A number that no session before or after it has, whatever its name.
+    pub fn unique(&self) -> u64 {
+        self.shared.uid.number()
+    }
+
     /// Directory it belongs to.
     pub fn workspace(&self) -> &Path {
         &self.shared.spec.workspace

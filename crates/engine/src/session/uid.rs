@@ -17,6 +17,10 @@ impl SessionUid {
         Self(since_epoch.as_nanos() as u64)
     }
 
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
     #[cfg(test)]
     pub(crate) fn test(number: u64) -> Self {
         Self(number)

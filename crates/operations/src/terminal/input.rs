@@ -1,11 +1,13 @@
 //! The input half of an open terminal.
 
 use super::{ClientState, is_terminal};
-use crate::{Caller, roles};
+use crate::execute::Call;
+use crate::filter::InputFilters;
+use crate::roles;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session};
-use swb_types::{Role, Size};
+use swb_types::{PtyId, Role, Size};
 use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
 
@@ -19,6 +21,8 @@ pub struct TerminalInput {
     numbered: Option<InputStream>,
     /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
     seat: Option<Seat>,
+    /// Withhold keys of clients elsewhere that would end the agent (CO-46).
+    filters: Option<Arc<InputFilters>>,
     client: watch::Sender<ClientState>,
     /// Counts the client among those of the session until it is dropped (CO-39).
     counted: Mutex<Option<ClientGuard>>,
@@ -26,7 +30,7 @@ pub struct TerminalInput {
 
 impl TerminalInput {
     pub(super) fn new(
-        caller: &Caller,
+        call: &Call<'_>,
         session: Session,
         pty: Arc<Pty>,
         options: &StreamOptions,
@@ -34,9 +38,11 @@ impl TerminalInput {
     ) -> Self {
         // The protocols of clients other than our own promise that each byte is delivered (CO-56).
         let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
-        let counted = Mutex::new(Some(session.join(caller.counted_as(), caller.pid())));
+        let counted = Mutex::new(Some(session.join(call.caller.counted_as(), call.caller.pid())));
         let numbered = options.input.filter(|_| !options.watch).and_then(|stream| pty.input_stream(stream));
-        Self { session, pty, watch: options.watch, numbered, seat, client, counted }
+        let filtered = call.caller.is_remote() && pty.id() == PtyId::AGENT;
+        let filters = filtered.then(|| Arc::clone(&call.operations.filters));
+        Self { session, pty, watch: options.watch, numbered, seat, filters, client, counted }
     }
 
     /// How far the client's numbered input has come.
@@ -52,9 +58,35 @@ impl TerminalInput {
             return Ok(());
         }
         let typed = self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes));
+        if let Some(filters) = &self.filters {
+            let filtered = filters.feed(&self.session, &typed);
+            if let Some(withheld) = filtered.withheld {
+                self.client.send_modify(|client| {
+                    let count = client.withheld.map_or(0, |(count, _)| count);
+                    client.withheld = Some((count + 1, withheld));
+                });
+            }
+            return self.pty.input(&filtered.passed).await;
+        }
         match &self.numbered {
             Some(stream) => stream.input(bytes.len(), &typed).await,
             None => self.pty.input(&typed).await,
+        }
+    }
+
+    /// Waits until bytes that the filter holds back have to be given up, and delivers them. Never returns if there are none.
+    pub async fn deliver_held(&self) -> Result<(), InputError> {
+        let Some(filters) = &self.filters else { return std::future::pending().await };
+        let held = filters.release_later(&self.session).await;
+        self.pty.input(&held).await
+    }
+
+    /// Delivers bytes that the filter holds back at once: the client has left.
+    pub async fn finish(&self) {
+        if let Some(filters) = &self.filters {
+            let held = filters.release(&self.session);
+            // A program that has ended reads nothing.
+            let _delivered = self.pty.input(&held).await;
         }
     }
 
@@ -67,6 +99,11 @@ impl TerminalInput {
         }
         // CO-58: there is no reply, not even if the PTY is gone.
         let _resized = self.session.resize(self.pty.id(), size).await;
+    }
+
+    /// Whether the client may change the terminal's size.
+    pub fn may_resize(&self) -> bool {
+        !self.watch
     }
 
     /// Stops counting the client: it has left, though its input is still being delivered.

@@ -11,7 +11,8 @@ mod output;
 pub use input::TerminalInput;
 pub use output::{Piece, TerminalOutput};
 
-use crate::Caller;
+use crate::execute::Call;
+use crate::filter::Withheld;
 use std::sync::Arc;
 use swb_engine::{Cursor, Picture, Pty, Session};
 use swb_types::{Offset, Size};
@@ -47,6 +48,8 @@ impl Opening {
 /// What the input half reports to the output half about the client.
 #[derive(Debug, Clone, Copy)]
 struct ClientState {
+    /// What the filter withheld last, and how often it withheld something (CO-46).
+    withheld: Option<(u64, Withheld)>,
     /// Size of its terminal.
     window: Size,
     /// Number of times its input was rejected.
@@ -54,10 +57,20 @@ struct ClientState {
 }
 
 impl OpenTerminal {
+    /// Position in the output of the first byte that the client gets, pictures apart.
+    pub fn offset(&self) -> Offset {
+        self.output.cursor.offset()
+    }
+
+    /// The terminal's size.
+    pub fn size(&self) -> Size {
+        self.output.cursor.pty().size()
+    }
+
     /// Opens a terminal for a client whose window has the size `window`; `head` is the end of the output at the
     /// time it attached.
     pub(crate) fn new(
-        caller: &Caller,
+        call: &Call<'_>,
         session: Session,
         pty: &Arc<Pty>,
         mut opening: Opening,
@@ -72,8 +85,8 @@ impl OpenTerminal {
         {
             cursor.answers();
         }
-        let (sender, receiver) = watch::channel(ClientState { window, refusals: 0 });
-        let input = TerminalInput::new(caller, session, Arc::clone(pty), &options, sender);
+        let (sender, receiver) = watch::channel(ClientState { withheld: None, window, refusals: 0 });
+        let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender);
         Self { output: TerminalOutput::new(opening, options, until, receiver), input }
     }
 }

@@ -36,6 +36,8 @@ pub enum Piece {
     Event(StreamEvent),
     /// The client's input was rejected.
     Refused(ErrorReply),
+    /// Some of the client's input was withheld (CO-46), as a notice for people.
+    Notice(String),
     /// The last event: the stream ends with it.
     End(StreamEvent),
     /// The stream ends without an event: the screen is lost.
@@ -50,6 +52,8 @@ pub struct TerminalOutput {
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
     refusals: u64,
+    /// How often the client's input was withheld, as far as it was told.
+    withheld: u64,
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,
     pub(super) cut_out: Option<CutOut>,
@@ -69,7 +73,7 @@ impl TerminalOutput {
             Opening::Picture(Picture { bytes, cursor }) => (cursor, Some(bytes)),
         };
         let (limited, cut_out, queue) = (None, None, VecDeque::new());
-        let mut output = Self { cursor, options, until, client, refusals: 0, limited, cut_out, queue };
+        let mut output = Self { cursor, options, until, client, refusals: 0, withheld: 0, limited, cut_out, queue };
         if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
             output.show(&bytes);
         }
@@ -117,6 +121,11 @@ impl TerminalOutput {
             self.queue.push_back(Piece::Refused(refusal(role)));
         }
         self.refusals = refusals;
+        let withheld = self.client.borrow().withheld;
+        if let Some((count, what)) = withheld.filter(|(count, _)| *count != self.withheld) {
+            self.withheld = count;
+            self.queue.push_back(Piece::Notice(what.notice()));
+        }
     }
 
     async fn next_output(&mut self) -> Option<Piece> {

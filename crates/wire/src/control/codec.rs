@@ -127,6 +127,11 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "workspace" => Operation::Workspace(fields(text, "workspace")?),
         "agents" => Operation::Agents(fields(text, "agents")?),
         "chat" => Operation::Chat,
+        "token" => Operation::Token(fields(text, "token")?),
+        "tokens" => Operation::Tokens(fields(text, "tokens")?),
+        "revoke" => Operation::Revoke(fields(text, "revoke")?),
+        "whoami" => Operation::Whoami(fields(text, "whoami")?),
+        "filter" => Operation::Filter(fields(text, "filter")?),
         // CO-49: `resize` is valid in stream mode only, so it is an unknown command here.
         unknown => return Err(BadMessage::unknown_command(unknown)),
     };

@@ -16,6 +16,8 @@ pub enum ErrorCode {
     ApprovalNotFound,
     /// An address could not be bound.
     BindFailed,
+    /// The client cancelled the request.
+    Cancelled,
     /// The caller's role or scope does not allow the operation.
     Forbidden,
     /// A dialect that was required cannot offer the session.
@@ -42,6 +44,8 @@ pub enum ErrorCode {
     SessionNotFound,
     /// The command could not be started.
     SpawnFailed,
+    /// There is no such token.
+    TokenNotFound,
     /// There is no such turn, or no turn at all.
     TurnNotFound,
     /// No tunnel could be created.
@@ -60,6 +64,7 @@ impl ErrorCode {
             Self::AgentBusy => "AGENT_BUSY",
             Self::ApprovalNotFound => "APPROVAL_NOT_FOUND",
             Self::BindFailed => "BIND_FAILED",
+            Self::Cancelled => "CANCELLED",
             Self::Forbidden => "FORBIDDEN",
             Self::FrontFailed => "FRONT_FAILED",
             Self::InternalError => "INTERNAL_ERROR",
@@ -73,6 +78,7 @@ impl ErrorCode {
             Self::SessionExists => "SESSION_EXISTS",
             Self::SessionNotFound => "SESSION_NOT_FOUND",
             Self::SpawnFailed => "SPAWN_FAILED",
+            Self::TokenNotFound => "TOKEN_NOT_FOUND",
             Self::TurnNotFound => "TURN_NOT_FOUND",
             Self::TunnelFailed => "TUNNEL_FAILED",
             Self::VersionMismatch => "VERSION_MISMATCH",

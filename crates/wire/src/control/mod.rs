@@ -20,6 +20,7 @@ mod reply;
 mod screen;
 mod stream;
 mod turns;
+mod web;
 
 pub use base64::Base64;
 pub use codec::{
@@ -36,20 +37,24 @@ pub use conversations::{
 };
 pub use error::{BadMessage, ErrorCode, ErrorReply};
 pub use operation::{
-    Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, Serve, SessionKill, SessionLs,
+    Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs,
     Shell, Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
 };
 pub use reply::{
     Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, InputCount, KeeperStatus,
-    LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, ServeReply, SessionDetails,
+    LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, SessionDetails,
     SessionItem, SessionLsReply, SessionStatus, StatusReply, TunnelReply,
 };
 pub use screen::{
-    Keys, KeysReply, Screen, ScreenFormat, ScreenReply, Wait, WaitOutcome, WaitReply, WaitUntil,
+    Keys, KeysReply, Screen, ScreenFormat, ScreenReply, SendReply, Wait, WaitOutcome, WaitReply, WaitUntil,
 };
 pub use stream::{ClientControl, StreamEvent};
 pub use turns::{
     AgentItem, AgentState, Ask, AskReply, AskResult, Capture, CaptureReply, EventBody, EventItem, Events,
     EventsReply, EvidenceItem, Explain, ExplainReply, Hook, HookState, Paste, Relay, RelayReply, TextSource,
     Turn, TurnItem, TurnObject, TurnReply, Turns, TurnsReply,
+};
+pub use web::{
+    Filter, FilterReply, Revoke, Serve, ServeReply, StopServeReply, Token, TokenItem, TokenReply, Tokens,
+    TokensReply, WebStatus, Whoami, WhoamiReply,
 };

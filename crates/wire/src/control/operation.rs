@@ -9,6 +9,7 @@ use super::conversations::{
 };
 use super::screen::{Keys, Screen, Wait};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
+use super::web::{Filter, Revoke, Serve, Token, Tokens, Whoami};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use swb_types::{Offset, PtyId, Role};
@@ -119,6 +120,16 @@ pub enum Operation {
     Agents(Agents),
     /// *Addition*: continues the connection in the protocol of conversations.
     Chat,
+    /// *Addition*: creates a token for clients elsewhere.
+    Token(Token),
+    /// *Addition*: lists tokens.
+    Tokens(Tokens),
+    /// *Addition*: revokes a token.
+    Revoke(Revoke),
+    /// *Addition*: returns what the caller may do.
+    Whoami(Whoami),
+    /// *Addition*: switches the filter for input from elsewhere.
+    Filter(Filter),
 }
 
 impl Operation {
@@ -137,6 +148,7 @@ impl Operation {
             Self::Detach => "detach",
             Self::Events(_) => "events",
             Self::Explain(_) => "explain",
+            Self::Filter(_) => "filter",
             Self::Forget(_) => "forget",
             Self::History(_) => "history",
             Self::Hook(_) => "hook",
@@ -147,6 +159,7 @@ impl Operation {
             Self::Paste(_) => "paste",
             Self::Relay(_) => "relay",
             Self::Restart(_) => "restart",
+            Self::Revoke(_) => "revoke",
             Self::Screen(_) => "screen",
             Self::Send(_) => "send",
             Self::Serve(_) => "serve",
@@ -155,11 +168,14 @@ impl Operation {
             Self::Shell(_) => "shell",
             Self::Shutdown(_) => "shutdown",
             Self::Status => "status",
+            Self::Token(_) => "token",
+            Self::Tokens(_) => "tokens",
             Self::Tunnel(_) => "tunnel",
             Self::Turn(_) => "turn",
             Self::Turns(_) => "turns",
             Self::Upgrade(_) => "upgrade",
             Self::Wait(_) => "wait",
+            Self::Whoami(_) => "whoami",
             Self::Workspace(_) => "workspace",
             Self::Workspaces(_) => "workspaces",
         }
@@ -453,32 +469,6 @@ pub struct Kill {
     /// Kill at once, without SIGTERM first.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
-}
-
-/// Starts the web server (CO-42).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Serve {
-    /// TCP port.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
-    /// Address to bind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// Secret that requests must contain; random by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-}
-
-impl Serve {
-    /// The port, or its default.
-    pub fn port(&self) -> u16 {
-        self.port.unwrap_or(8888)
-    }
-
-    /// The address, or its default.
-    pub fn host(&self) -> &str {
-        self.host.as_deref().unwrap_or("127.0.0.1")
-    }
 }
 
 /// Creates a tunnel to a session (CO-47).

@@ -7,6 +7,7 @@ use super::base64::Base64;
 use super::codec::VERSION;
 use super::error::ErrorCode;
 use super::turns::AgentItem;
+use super::web::WebStatus;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
@@ -214,19 +215,6 @@ pub enum PtyRole {
     Shell,
 }
 
-/// Reply to `serve` (CO-42).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServeReply {
-    /// Always true.
-    pub ok: bool,
-    /// Port bound.
-    pub port: u16,
-    /// Address bound.
-    pub host: String,
-    /// Secret that requests must contain.
-    pub token: String,
-}
-
 /// Reply to `tunnel` (CO-47).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelReply {
@@ -290,6 +278,9 @@ pub struct StatusReply {
     pub dialects: Vec<DialectStatus>,
     /// Number of live sessions.
     pub sessions: u32,
+    /// The web servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<WebStatus>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }

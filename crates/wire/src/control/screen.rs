@@ -220,10 +220,23 @@ impl WaitOutcome {
 }
 
 /// Reply to `keys`, once the terminal has accepted all of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysReply {
     /// Always true.
     pub ok: bool,
     /// Number of bytes typed.
     pub bytes: u64,
+    /// What the filter for input from elsewhere withheld (CO-46).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// Reply to `send`, once the terminal has accepted all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendReply {
+    /// Always true.
+    pub ok: bool,
+    /// What the filter for input from elsewhere withheld (CO-46).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }

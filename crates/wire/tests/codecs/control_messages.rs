@@ -575,6 +575,7 @@ fn status_encodes_and_decodes() {
             dialect("x", DialectState::Failed("in use".into())),
         ],
         sessions: 5,
+        web: Vec::new(),
         warnings: vec!["careful".into()],
     };
     let value = json_of(&status);

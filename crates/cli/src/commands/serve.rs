@@ -1,0 +1,186 @@
+//! `swb serve`: sessions in a browser.
+
+use crate::args;
+use crate::console::eprint_text;
+use crate::context::Context;
+use crate::error::Outcome;
+use qrcode::{EcLevel, QrCode};
+use rustix::termios::tcgetwinsize;
+use serde::Serialize;
+use std::net::IpAddr;
+use swb_wire::control::{Operation, Serve, ServeReply, StopServeReply};
+
+/// The output of `serve --json`.
+#[derive(Debug, Serialize)]
+struct Served {
+    host: String,
+    port: u16,
+    token: String,
+    tls: bool,
+    /// Where this machine reaches the server.
+    url: String,
+    /// Where other machines may reach it.
+    network_urls: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+}
+
+/// The output of `serve --stop --json`.
+#[derive(Debug, Serialize)]
+struct Stopped {
+    stopped: u32,
+}
+
+/// Starts a web server, or stops all of them.
+pub(super) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
+    if args.stop {
+        return stop(context);
+    }
+    let args::ServeArgs { host, port, token, tls, .. } = args;
+    let request = Serve { host: Some(host), port: Some(port), token, tls, stop: false };
+    let reply: ServeReply = context.execute(&Operation::Serve(request))?;
+    let served = Served::from(reply);
+    if !served.tls && !is_local(&served.host) {
+        eprint_text("warning: without --tls, everybody on the network can read what you see and type\n");
+    }
+    // A QR code is for people who look at a terminal.
+    let width = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    context.answer(&served, |served| text(served, width))?;
+    Ok(0)
+}
+
+fn stop(context: &Context) -> Outcome {
+    let stopped = match context.connect_if_running()? {
+        Some(mut control) => {
+            let request = Operation::Serve(Serve { stop: true, ..Serve::default() });
+            control.request::<StopServeReply>(&request)?.stopped
+        }
+        None => 0,
+    };
+    context.answer(&Stopped { stopped }, |stopped| match stopped.stopped {
+        0 => "No web server was running.\n".to_owned(),
+        1 => "Stopped the web server.\n".to_owned(),
+        count => format!("Stopped {count} web servers.\n"),
+    })?;
+    Ok(0)
+}
+
+impl From<ServeReply> for Served {
+    fn from(reply: ServeReply) -> Self {
+        let tls = reply.fingerprint.is_some();
+        let url = |host: &str| address(host, reply.port, tls, &reply.token);
+        let everywhere = bare(&reply.host).parse().is_ok_and(|host: IpAddr| host.is_unspecified());
+        Self {
+            url: url(if everywhere { "localhost" } else { &reply.host }),
+            network_urls: reply.addresses.iter().map(|host| url(host)).collect(),
+            host: reply.host,
+            port: reply.port,
+            token: reply.token,
+            tls,
+            fingerprint: reply.fingerprint,
+        }
+    }
+}
+
+fn address(host: &str, port: u16, tls: bool, token: &str) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    let host = bare(host);
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let token: String = token.bytes().map(escaped).collect();
+    format!("{scheme}://{host}:{port}/?token={token}")
+}
+
+/// A byte of a token as it is written in a URL.
+fn escaped(byte: u8) -> String {
+    match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    }
+}
+
+fn bare(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host)
+}
+
+fn is_local(host: &str) -> bool {
+    host == "localhost" || bare(host).parse().is_ok_and(|host: IpAddr| host.is_loopback())
+}
+
+/// What people see; a QR code if the output is a terminal that is wide enough for it.
+fn text(served: &Served, width: Option<usize>) -> String {
+    let mut out = format!("{}\n", served.url);
+    for url in &served.network_urls {
+        out.push_str(&format!("{url}\n"));
+    }
+    if let Some(fingerprint) = &served.fingerprint {
+        out.push_str(&format!("\nSHA-256 fingerprint of the certificate, to compare with the browser's:\n{fingerprint}\n"));
+    }
+    let far = served.network_urls.first().unwrap_or(&served.url);
+    if let Some(code) = width.and_then(|width| qr_code(far, width)) {
+        out.push_str(&format!("\n{code}"));
+    }
+    out
+}
+
+/// A QR code in half blocks, dark on light whatever the terminal's colours are; `None` if it is too wide.
+fn qr_code(text: &str, width: usize) -> Option<String> {
+    let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
+    let size = code.width();
+    let margin = 2;
+    if size + 2 * margin > width {
+        return None;
+    }
+    let colors = code.to_colors();
+    let dark = |x: usize, y: usize| {
+        let inside = (margin..size + margin).contains(&x) && (margin..size + margin).contains(&y);
+        inside && colors.get((y - margin) * size + x - margin) == Some(&qrcode::Color::Dark)
+    };
+    let mut out = String::new();
+    for y in (0..size + 2 * margin).step_by(2) {
+        for x in 0..size + 2 * margin {
+            // On a dark terminal a light module has to be drawn, a dark one is the background.
+            out.push(match (dark(x, y), dark(x, y + 1)) {
+                (false, false) => '█',
+                (false, true) => '▀',
+                (true, false) => '▄',
+                (true, true) => ' ',
+            });
+        }
+        out.push('\n');
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(host: &str, addresses: &[&str], fingerprint: Option<&str>) -> Served {
+        Served::from(ServeReply {
+            ok: true,
+            port: 8888,
+            host: host.to_owned(),
+            token: "t/1".to_owned(),
+            fingerprint: fingerprint.map(str::to_owned),
+            addresses: addresses.iter().map(|address| (*address).to_owned()).collect(),
+        })
+    }
+
+    #[test]
+    fn addresses_are_complete() {
+        assert_eq!(served("127.0.0.1", &[], None).url, "http://127.0.0.1:8888/?token=t%2F1");
+        assert_eq!(served("::1", &[], Some("AB")).url, "https://[::1]:8888/?token=t%2F1");
+        let everywhere = served("0.0.0.0", &["10.0.0.2"], None);
+        assert_eq!(everywhere.url, "http://localhost:8888/?token=t%2F1");
+        assert_eq!(everywhere.network_urls, ["http://10.0.0.2:8888/?token=t%2F1"]);
+        assert!(is_local("localhost") && is_local("[::1]") && !is_local("0.0.0.0") && !is_local("desk"));
+    }
+
+    #[test]
+    fn a_code_is_drawn_only_where_it_fits() {
+        let url = served("127.0.0.1", &[], None).url;
+        let code = qr_code(&url, 80).unwrap();
+        assert!(code.lines().count() <= 24 && code.lines().all(|line| line.chars().count() <= 80), "{code}");
+        assert_eq!(qr_code(&url, 20), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! Who may send a request, checked before anything else looks at it.
+
+use crate::origin::{self, Source};
+use crate::pages;
+use crate::places::Place;
+use crate::site::Site;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, UPGRADE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use swb_operations::Caller;
+use swb_operations::tokens::Grant;
+use swb_wire::control::{ErrorCode, ErrorReply};
+use tokio_util::sync::CancellationToken;
+
+/// The connection that a request arrived on.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) peer: IpAddr,
+    /// Addresses of ours under which the peer may know the server.
+    pub(crate) ours: Vec<IpAddr>,
+    /// Port that the server is bound to, part of the cookie's name: browsers send cookies of one port to all ports.
+    pub(crate) port: u16,
+    pub(crate) tls: bool,
+    /// Cancelled when the server stops.
+    pub(crate) stop: CancellationToken,
+    pub(crate) place: Arc<Place>,
+}
+
+impl Connection {
+    pub(crate) fn cookie_name(&self) -> String {
+        format!("swb-{}", self.port)
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone)]
+pub(crate) struct Visitor {
+    pub(crate) caller: Caller,
+    /// Cancelled when the visitor's token ends.
+    pub(crate) ended: CancellationToken,
+    pub(crate) connection: Connection,
+}
+
+/// What a request proves itself with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Proof {
+    /// A token that the client sent on purpose, in `Authorization` or in the query.
+    Token(String),
+    /// A token that the browser added.
+    Cookie(String),
+    Nothing,
+}
+
+/// Checks a request and adds who sent it; everything else is refused here.
+pub(crate) async fn check(
+    State(site): State<Arc<Site>>,
+    mut request: Request<Body>,
+    next: Next,
+) -> Response {
+    let Some(connection) = request.extensions().get::<Connection>().cloned() else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let (headers, uri) = (request.headers().clone(), request.uri().clone());
+    let acts = acts(request.method(), &headers);
+    let response = match admit(&site, &connection, &headers, &uri, acts).await {
+        Ok(visitor) => {
+            if let Some(visitor) = visitor {
+                request.extensions_mut().insert(visitor);
+            }
+            next.run(request).await
+        }
+        Err(refusal) => refusal,
+    };
+    with_security_headers(response)
+}
+
+/// The visitor, `None` on paths that are open to everybody, or the refusal.
+async fn admit(
+    site: &Site,
+    connection: &Connection,
+    headers: &HeaderMap,
+    uri: &Uri,
+    acts: bool,
+) -> Result<Option<Visitor>, Response> {
+    if !site.hosts.admit(headers, uri, &connection.ours) {
+        let text = "the request names a host that this server does not serve; add it to [web] hosts";
+        return Err(refusal(text));
+    }
+    if uri.path() == "/healthz" {
+        return Ok(None);
+    }
+    let source = origin::source(headers, connection.tls);
+    if acts && source == Source::Foreign {
+        return Err(refusal("the request comes from a page of another site"));
+    }
+    let token = match proof(headers, uri.query(), &connection.cookie_name()) {
+        Proof::Token(token) => Some(token),
+        // A browser adds cookies to requests of other sites, too; those of our own page say where they come from.
+        Proof::Cookie(token) if !acts || source == Source::Own => Some(token),
+        Proof::Cookie(_) | Proof::Nothing => None,
+    };
+    let grant = token.as_deref().and_then(|token| site.context.tokens.find(token));
+    let Some(Grant { caller, ended }) = grant else {
+        if token.is_some() {
+            let delay = site.failures.count(connection.peer, Instant::now());
+            tokio::time::sleep(delay).await;
+        }
+        let shows_page = uri.path() == "/" && !acts;
+        return Err(if shows_page { pages::sign_in(token.is_some()) } else { refusal("a valid token is needed") });
+    };
+    site.failures.clear(connection.peer);
+    connection.place.keep();
+    Ok(Some(Visitor { caller, ended, connection: connection.clone() }))
+}
+
+/// Whether a request changes something or opens a connection that can.
+fn acts(method: &Method, headers: &HeaderMap) -> bool {
+    let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let names = |header: HeaderName, word: &str| {
+        let values = headers.get_all(header).iter();
+        values.filter_map(|value| value.to_str().ok()).any(|value| value.to_ascii_lowercase().contains(word))
+    };
+    !reads || names(UPGRADE, "websocket") || names(CONNECTION, "upgrade")
+}
+
+fn proof(headers: &HeaderMap, query: Option<&str>, cookie_name: &str) -> Proof {
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let bearer = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+        });
+        // Anything else there is a wrong token.
+        return Proof::Token(bearer.unwrap_or_default());
+    }
+    if let Some(token) = query.and_then(|query| query_value(query, "token")) {
+        return Proof::Token(token);
+    }
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    match pairs.find(|(name, _)| *name == cookie_name) {
+        Some((_, token)) => Proof::Cookie(decode(token)),
+        None => Proof::Nothing,
+    }
+}
+
+/// The first value of a query parameter.
+pub(crate) fn query_value(query: &str, name: &str) -> Option<String> {
+    let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| decode(&value.replace('+', " ")))
+}
+
+/// Replaces `%XX` by the byte that it stands for; anything malformed stays as it is.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = after.get(..2).filter(|_| first == b'%').and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok().filter(|_| !digits.contains('+'))
+        });
+        bytes.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Replaces every byte that is not a letter, a digit or one of `-._~` by `%XX`, so that any token fits into a cookie.
+pub(crate) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte as char),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// The refusal of a request, as an error that programs can read (CO-18).
+fn refusal(text: &str) -> Response {
+    let error = ErrorReply::new(ErrorCode::Forbidden, text);
+    (StatusCode::FORBIDDEN, axum::Json(error)).into_response()
+}
+
+/// What a page of ours may load and do: nothing from elsewhere, no inline code. xterm.js needs inline styles.
+const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'";
+
+fn with_security_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof_of(pairs: &[(&'static str, &'static str)], query: Option<&str>) -> Proof {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        proof(&headers, query, "swb-8888")
+    }
+
+    fn token(text: &str) -> Proof {
+        Proof::Token(text.to_owned())
+    }
+
+    // CO-70
+    #[test]
+    fn a_token_is_read_from_header_query_and_cookie_in_this_order() {
+        let cookie = ("cookie", "a=b; swb-8888=c%2Fd; swb-1=x");
+        assert_eq!(proof_of(&[("authorization", "Bearer one")], Some("token=two")), token("one"));
+        assert_eq!(proof_of(&[("authorization", "bearer one"), cookie], None), token("one"));
+        assert_eq!(proof_of(&[cookie], Some("session=s&token=t%20w+o")), token("t w o"));
+        assert_eq!(proof_of(&[cookie], Some("session=s")), Proof::Cookie("c/d".to_owned()));
+        assert_eq!(proof_of(&[("cookie", "swb-9=x")], None), Proof::Nothing);
+        assert_eq!(proof_of(&[("authorization", "Basic abc"), cookie], None), token(""));
+    }
+
+    #[test]
+    fn any_token_survives_a_cookie() {
+        for text in ["", "plain-Token_1.~", "a b;c=d\"\\%41", "ü\u{1f600}"] {
+            assert_eq!(decode(&encode(text)), text);
+        }
+        assert_eq!(decode("%zz%4"), "%zz%4");
+        assert_eq!(decode("%+1"), "%+1");
+    }
+
+    #[test]
+    fn upgrades_and_methods_that_change_something_act() {
+        let request = |method: &str, upgrade: bool| {
+            let mut request = Request::builder().method(method).uri("/");
+            if upgrade {
+                request = request.header("upgrade", "WebSocket").header("connection", "keep-alive, Upgrade");
+            }
+            let request = request.body(Body::empty()).unwrap();
+            acts(request.method(), request.headers())
+        };
+        assert!(!request("GET", false) && !request("HEAD", false));
+        assert!(request("GET", true) && request("POST", false) && request("DELETE", false));
+    }
+}

@@ -1,0 +1,170 @@
+//! coop's REST (CO-45, CO-69, CO-72).
+
+use crate::access::Visitor;
+use crate::site::Site;
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use swb_operations::{Outcome, Then};
+use swb_types::{PtyId, SessionName};
+use swb_wire::control::{
+    Attach, Create, ErrorCode, ErrorReply, Kill, Ls, LsReply, OkReply, Operation, Shell, parse_reply,
+};
+
+type Reply = Result<Response, RestError>;
+type RequestBody = Result<Bytes, BytesRejection>;
+
+/// `GET /api/sessions`
+pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Extension<Visitor>) -> Reply {
+    let outcome = site.execute(&visitor, Operation::Ls(Ls::default())).await?;
+    let listed: LsReply = parse_reply(&outcome.reply).map_err(|error| internal(&error.to_string()))?;
+    Ok(axum::Json(listed.sessions).into_response())
+}
+
+/// `POST /api/sessions`
+pub(crate) async fn create(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    body: RequestBody,
+) -> Reply {
+    let create: Create = fields(&body?, "create")?;
+    Ok(json(&site.execute(&visitor, Operation::Create(create)).await?))
+}
+
+/// `DELETE /api/sessions/{name}`
+pub(crate) async fn kill(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(name): Path<String>,
+) -> Reply {
+    let kill = Kill { session: Some(known(name)?), ..Kill::default() };
+    Ok(json(&site.execute(&visitor, Operation::Kill(kill)).await?))
+}
+
+/// The fields of a request for a shell.
+#[derive(Debug, Default, Deserialize)]
+struct ShellFields {
+    command: Option<String>,
+    cols: Option<u16>,
+    rows: Option<u16>,
+}
+
+/// `POST /api/sessions/{name}/shell`: starts a shell; `/ws` opens its terminal.
+pub(crate) async fn shell(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(name): Path<String>,
+    body: RequestBody,
+) -> Reply {
+    let body = body?;
+    let ShellFields { command, cols, rows } =
+        if body.trim_ascii().is_empty() { ShellFields::default() } else { fields(&body, "shell")? };
+    let shell = Shell { session: known(name)?, command, cols, rows, ..Shell::default() };
+    Ok(json(&site.execute(&visitor, Operation::Shell(shell)).await?))
+}
+
+#[derive(Debug, Deserialize)]
+struct SizeFields {
+    cols: u16,
+    rows: u16,
+}
+
+/// `POST /api/sessions/{name}/pty/{pty}/resize` (CO-72)
+pub(crate) async fn resize(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path((name, pty)): Path<(String, String)>,
+    body: RequestBody,
+) -> Reply {
+    let SizeFields { cols, rows } = fields(&body?, "resize")?;
+    let pty: u32 = pty.parse().map_err(|_| invalid("the PTY has to be a number"))?;
+    if cols == 0 || rows == 0 {
+        return Err(invalid("cols and rows have to be at least 1"));
+    }
+    let attach = Attach {
+        session: known(name)?,
+        pty: Some(PtyId(pty)),
+        cols: Some(0),
+        rows: Some(0),
+        ..Attach::default()
+    };
+    let outcome = site.execute(&visitor, Operation::Attach(attach)).await?;
+    let Then::Terminal(terminal) = outcome.then else { return Err(internal("no terminal")) };
+    if !terminal.input.may_resize() {
+        return Err(ErrorReply::new(ErrorCode::Forbidden, "resizing needs the role 'drive'").into());
+    }
+    terminal.input.resize(cols, rows).await;
+    Ok(axum::Json(OkReply::default()).into_response())
+}
+
+/// A name in a path; what cannot be a session's name or workspace is no session.
+fn known(name: String) -> Result<String, RestError> {
+    if name.contains('/') || SessionName::new(&name).is_ok() {
+        return Ok(name);
+    }
+    Err(ErrorReply::new(ErrorCode::SessionNotFound, format!("no session '{name}'")).into())
+}
+
+/// An error as an HTTP response (CO-69).
+pub(crate) struct RestError(ErrorReply);
+
+impl From<ErrorReply> for RestError {
+    fn from(error: ErrorReply) -> Self {
+        Self(error)
+    }
+}
+
+impl From<BytesRejection> for RestError {
+    fn from(rejection: BytesRejection) -> Self {
+        let code = match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::MessageTooLarge,
+            _ => ErrorCode::InvalidCommand,
+        };
+        Self(ErrorReply::new(code, rejection.body_text()))
+    }
+}
+
+impl IntoResponse for RestError {
+    fn into_response(self) -> Response {
+        (status(self.0.error), axum::Json(self.0)).into_response()
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidCommand => StatusCode::BAD_REQUEST,
+        ErrorCode::Forbidden | ErrorCode::NotTrusted => StatusCode::FORBIDDEN,
+        ErrorCode::SessionNotFound
+        | ErrorCode::PtyNotFound
+        | ErrorCode::TurnNotFound
+        | ErrorCode::TokenNotFound
+        | ErrorCode::ApprovalNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::SessionExists | ErrorCode::AgentBusy | ErrorCode::SessionEnded => StatusCode::CONFLICT,
+        ErrorCode::MessageTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::LimitReached => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::NotImplemented => StatusCode::NOT_IMPLEMENTED,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+pub(crate) fn invalid(text: &str) -> RestError {
+    ErrorReply::new(ErrorCode::InvalidCommand, text).into()
+}
+
+pub(crate) fn internal(text: &str) -> RestError {
+    ErrorReply::new(ErrorCode::InternalError, text).into()
+}
+
+fn fields<T: DeserializeOwned>(body: &[u8], name: &str) -> Result<T, RestError> {
+    serde_json::from_slice(body).map_err(|error| invalid(&format!("invalid {name}: {error}")))
+}
+
+fn json(outcome: &Outcome) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], outcome.reply.clone()).into_response()
+}

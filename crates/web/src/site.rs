@@ -1,0 +1,105 @@
+//! What is served where, and how a request reaches the operations.
+
+use crate::access::{self, Visitor};
+use crate::failures::Failures;
+use crate::origin::HostNames;
+use crate::places::Places;
+use crate::{chat, control, limits, pages, rest, terminal};
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{delete, get, post};
+use std::path::PathBuf;
+use std::sync::Arc;
+use swb_operations::tokens::TokenRegistry;
+use swb_operations::{HostAction, Operations, Outcome, waits};
+use swb_wire::control::{ErrorCode, ErrorReply, Operation};
+use tokio::net::UnixStream;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+/// Serves a conversation on a stream, in the protocol of conversations.
+pub type Converse = dyn Fn(UnixStream, OwnedSemaphorePermit) + Send + Sync;
+
+/// What the daemon gives the web transport.
+pub struct WebContext {
+    /// Executes operations.
+    pub operations: Operations,
+    /// Who may do what.
+    pub tokens: Arc<TokenRegistry>,
+    /// Where operations run.
+    pub daemon: Handle,
+    /// Owns tasks on that runtime.
+    pub tasks: TaskTracker,
+    /// Cancelled when the daemon stops.
+    pub stop: CancellationToken,
+    /// Stops or upgrades the daemon.
+    pub act: Box<dyn Fn(HostAction) + Send + Sync>,
+    /// Serves conversations, if the daemon offers any.
+    pub converse: Option<Box<Converse>>,
+    /// Names under which the servers may be addressed, besides their addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// Directory for the certificate.
+    pub certificates: PathBuf,
+}
+
+/// What all requests share.
+pub(crate) struct Site {
+    pub(crate) context: WebContext,
+    pub(crate) hosts: HostNames,
+    pub(crate) places: Arc<Places>,
+    pub(crate) failures: Failures,
+    pub(crate) conversations: Arc<Semaphore>,
+}
+
+impl Site {
+    pub(crate) fn new(context: WebContext) -> Self {
+        let names = context.hosts.iter().map(|name| name.to_ascii_lowercase()).collect();
+        Self {
+            context,
+            hosts: HostNames { names },
+            places: Arc::default(),
+            failures: Failures::default(),
+            conversations: Arc::new(Semaphore::new(limits::CONVERSATIONS)),
+        }
+    }
+
+    /// Executes an operation where those of all transports are executed. Dropping the future cancels a wait; anything else
+    /// is done although nobody waits for the reply.
+    pub(crate) async fn execute(
+        &self,
+        visitor: &Visitor,
+        operation: Operation,
+    ) -> Result<Outcome, ErrorReply> {
+        let (operations, caller) = (self.context.operations.clone(), visitor.caller.clone());
+        let cancels = waits(&operation);
+        let executing = async move { operations.execute(&caller, operation).await };
+        let task = self.context.tasks.spawn_on(executing, &self.context.daemon);
+        let outcome = if cancels { AbortOnDropHandle::new(task).await } else { task.await };
+        let failed = |_| ErrorReply::new(ErrorCode::InternalError, "the daemon is stopping; try again");
+        outcome.map_err(failed)?
+    }
+}
+
+/// The paths of the site.
+pub(crate) fn router(site: &Arc<Site>) -> Router {
+    Router::new()
+        .route("/", get(pages::index))
+        .route("/healthz", get(pages::health))
+        .route("/sign-in.js", get(pages::sign_in_script))
+        .route("/api/sessions", get(rest::list).post(rest::create))
+        .route("/api/sessions/{name}", delete(rest::kill))
+        .route("/api/sessions/{name}/shell", post(rest::shell))
+        .route("/api/sessions/{name}/pty", get(terminal::open_sized))
+        .route("/api/sessions/{name}/pty/{pty}/resize", post(rest::resize))
+        .route("/api/control", get(control::open))
+        .route("/api/chat", get(chat::open))
+        .route("/ws", get(terminal::open))
+        .fallback(pages::asset)
+        .method_not_allowed_fallback(pages::wrong_method)
+        .layer(DefaultBodyLimit::max(limits::MESSAGE))
+        .layer(from_fn_with_state(Arc::clone(site), access::check))
+        .with_state(Arc::clone(site))
+}
