@@ -168,7 +168,7 @@ export class App {
   }
 
   toggleWatching(session: string): void {
-    this.store.set(({ watching }) => ({ watching: { ...watching, [session]: !watching[session] } }));
+    this.store.set(({ watching }) => ({ watching: new Map(watching).set(session, !watching.get(session)) }));
   }
 
   private saveSettings(): void {

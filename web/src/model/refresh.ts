@@ -76,8 +76,8 @@ export class Refresher {
     const moved = sessions.filter((session) => this.previewOffsets.get(session.name) !== (session.offset ?? 0));
     for (let at = 0; at < moved.length; at += PREVIEWS_AT_ONCE) {
       const lines = await Promise.all(moved.slice(at, at + PREVIEWS_AT_ONCE).map((session) => this.preview(session)));
-      const changed = lines.filter(([name, line]) => this.store.get().previews[name] !== line);
-      if (changed.length > 0) this.store.set((state) => ({ previews: { ...state.previews, ...Object.fromEntries(changed) } }));
+      const changed = lines.filter(([name, line]) => this.store.get().previews.get(name) !== line);
+      if (changed.length > 0) this.store.set((state) => ({ previews: new Map([...state.previews, ...changed]) }));
     }
   }
 

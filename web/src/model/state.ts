@@ -23,7 +23,7 @@ export interface AppState {
   /** Null until the first list. */
   sessions: SessionItem[] | null;
   /** Last line of the screen of each session. */
-  previews: Record<string, string>;
+  previews: ReadonlyMap<string, string>;
   approvals: ApprovalItem[];
   agents: AgentItem[];
   workspaces: WorkspaceItem[];
@@ -36,7 +36,7 @@ export interface AppState {
   /** The window is too narrow for panes beside each other. */
   phone: boolean;
   /** Sessions whose terminals are attached without input, by choice. */
-  watching: Record<string, boolean>;
+  watching: ReadonlyMap<string, boolean>;
   notifications: boolean;
   fontSize: number;
 }
@@ -46,7 +46,7 @@ export const INITIAL_STATE: AppState = {
   wasConnected: false,
   me: null,
   sessions: null,
-  previews: {},
+  previews: new Map(),
   approvals: [],
   agents: [],
   workspaces: [],
@@ -57,7 +57,7 @@ export const INITIAL_STATE: AppState = {
   sidebar: true,
   notices: [],
   phone: false,
-  watching: {},
+  watching: new Map(),
   notifications: false,
   fontSize: 13,
 };

@@ -14,13 +14,13 @@ export interface ResizeMessage {
   rows: number;
 }
 
-const NUMBERS: Record<string, readonly string[]> = {
-  attached: ['offset', 'cols', 'rows'],
-  repaint: ['offset', 'bytes'],
-  resized: ['cols', 'rows'],
-  lagged: ['offset'],
-  exited: ['code'],
-};
+const NUMBERS = new Map<unknown, readonly string[]>([
+  ['attached', ['offset', 'cols', 'rows']],
+  ['repaint', ['offset', 'bytes']],
+  ['resized', ['cols', 'rows']],
+  ['lagged', ['offset']],
+  ['exited', ['code']],
+]);
 
 /**
  * Reads a message, or returns null for one that this page does not know: a newer daemon may send further types.
@@ -37,7 +37,7 @@ export function readServerMessage(text: string): ServerMessage | null {
   if (message['type'] === 'notice') {
     return typeof message['text'] === 'string' ? { type: 'notice', text: message['text'] } : null;
   }
-  const fields = NUMBERS[String(message['type'])];
+  const fields = NUMBERS.get(message['type']);
   if (!fields || !fields.every((field) => Number.isSafeInteger(message[field]))) return null;
   return message as unknown as ServerMessage;
 }

@@ -16,7 +16,7 @@ function clientCount(session: SessionItem): number {
 function SessionRow({ session, now }: { session: SessionItem; now: number }) {
   const app = useApp();
   const current = useAppState((state) => app.focusedLeaf()?.session === session.name && state.layout.root !== null);
-  const preview = useAppState((state) => state.previews[session.name] ?? '');
+  const preview = useAppState((state) => state.previews.get(session.name) ?? '');
   const state = stateOf(session);
   const age = shortAge(sinceOf(session), now);
   const clients = clientCount(session);

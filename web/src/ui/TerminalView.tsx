@@ -26,7 +26,7 @@ export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
   const [searching, setSearching] = useState(false);
   const [results, setResults] = useState<Results>({ index: -1, count: 0 });
   const phone = useAppState((value) => value.phone);
-  const chosen = useAppState((value) => value.watching[leaf.session]);
+  const chosen = useAppState((value) => value.watching.get(leaf.session));
   // A phone watches unless its user decides otherwise: typing there would give the PTY the phone's size.
   const watch = !app.may('drive') || (phone ? chosen !== true : chosen === true);
   const fontSize = useAppState((value) => value.fontSize) - (phone ? 13 - PHONE_FONT : 0);
