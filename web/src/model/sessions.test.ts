@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import type { AgentState, SessionItem } from '../protocol/control';
+import { newlyWaiting } from './attention';
+import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, shortLabels } from './sessions';
+
+function session(name: string, workspace: string, state: AgentState, since = 1): SessionItem {
+  return { name, workspace, pid: 1, created: 0, ptys: [], web_clients: 0, local_clients: 0, agent: { state, since } };
+}
+
+const SESSIONS = [session('web', '/src/shop', 'working'), session('api', '/src/shop', 'ready'), session('docs', '/src/docs', 'asking', 9), session('late', '/src/docs', 'asking', 5)];
+
+describe('sessions', () => {
+  it('lists those that wait first, the longest waiting at the top', () => {
+    expect(attentionList(SESSIONS).map((item) => item.name)).toEqual(['late', 'docs']);
+  });
+
+  it('groups the others by workspace', () => {
+    expect(groupByWorkspace(SESSIONS).map((group) => [group.label, group.sessions.map((item) => item.name)])).toEqual([['shop', ['api', 'web']]]);
+  });
+
+  it('steps through sessions in the order of the list', () => {
+    expect(listOrder(SESSIONS).map((item) => item.name)).toEqual(['late', 'docs', 'api', 'web']);
+  });
+
+  it('names workspaces by as much of their path as is needed', () => {
+    expect([...shortLabels(['/a/shop', '/b/shop', '/c/docs', '/']).values()]).toEqual(['a/shop', 'b/shop', 'docs', '/']);
+  });
+
+  it('applies a state at once and removes closed sessions', () => {
+    const asking = applyEvent(SESSIONS, { event: 'status', session: 'api', state: 'asking', at: 77 });
+    expect(asking.find((item) => item.name === 'api')?.agent).toMatchObject({ state: 'asking', since: 77 });
+    expect(applyEvent(SESSIONS, { event: 'closed', session: 'api' })).toHaveLength(3);
+  });
+
+  it('reports only sessions that did not wait before', () => {
+    const now = applyEvent(SESSIONS, { event: 'status', session: 'web', state: 'asking', at: 1 });
+    expect(newlyWaiting(SESSIONS, now).map((item) => item.name)).toEqual(['web']);
+    expect(newlyWaiting(null, now)).toEqual([]);
+  });
+
+  it('takes the last line with text, without drawing', () => {
+    expect(lastLine('one\n│ > run the tests   │\n╰──────────╯\n   \n')).toBe('> run the tests');
+    expect(lastLine('\n\n')).toBe('');
+  });
+});

@@ -1,0 +1,103 @@
+import type { AgentState, ControlEvent, SessionItem } from '../protocol/control';
+
+export interface WorkspaceGroup {
+  /** Absolute path, also the key. */
+  path: string;
+  /** Shortest end of the path that differs from those of the other groups. */
+  label: string;
+  sessions: SessionItem[];
+}
+
+export function stateOf(session: SessionItem): AgentState {
+  if (session.status === 'exited') return 'exited';
+  return session.agent?.state ?? (session.status === 'starting' ? 'starting' : 'unknown');
+}
+
+/** Whether the session waits for a person. */
+export function needsAttention(session: SessionItem): boolean {
+  const state = stateOf(session);
+  return state === 'asking' || state === 'error';
+}
+
+/** Milliseconds since 1970 at which the session came into its state, or its creation if that is unknown. */
+export function sinceOf(session: SessionItem): number {
+  return session.agent?.since || session.created * 1000;
+}
+
+export const STATE_LABELS: Record<AgentState, string> = {
+  starting: 'Starting',
+  working: 'Working',
+  ready: 'Ready',
+  asking: 'Asking',
+  error: 'Error',
+  exited: 'Exited',
+  unknown: 'Running',
+};
+
+function byName(a: SessionItem, b: SessionItem): number {
+  return a.name.localeCompare(b.name, 'en', { numeric: true });
+}
+
+/** Longest waiting first: what asks for something comes before everything else. */
+export function attentionList(sessions: readonly SessionItem[]): SessionItem[] {
+  return sessions.filter(needsAttention).sort((a, b) => sinceOf(a) - sinceOf(b));
+}
+
+/** The other sessions by workspace. Groups and sessions are sorted by name, so that nothing moves while one works. */
+export function groupByWorkspace(sessions: readonly SessionItem[]): WorkspaceGroup[] {
+  const groups = new Map<string, SessionItem[]>();
+  for (const session of sessions) {
+    if (needsAttention(session)) continue;
+    groups.set(session.workspace, [...(groups.get(session.workspace) ?? []), session]);
+  }
+  const labels = shortLabels([...groups.keys()]);
+  return [...groups]
+    .map(([path, members]) => ({ path, label: labels.get(path) ?? path, sessions: members.sort(byName) }))
+    .sort((a, b) => a.label.localeCompare(b.label, 'en', { numeric: true }));
+}
+
+/** All sessions in the order in which the list shows them. */
+export function listOrder(sessions: readonly SessionItem[]): SessionItem[] {
+  return [...attentionList(sessions), ...groupByWorkspace(sessions).flatMap((group) => group.sessions)];
+}
+
+/** For each path its last component, or as many of the last as it takes to tell it from the others. */
+export function shortLabels(paths: readonly string[]): Map<string, string> {
+  const tail = (path: string, count: number) => path.split('/').filter(Boolean).slice(-count).join('/') || '/';
+  const labels = new Map<string, string>();
+  for (const path of paths) {
+    const depth = path.split('/').filter(Boolean).length;
+    let count = 1;
+    while (count < depth && paths.some((other) => other !== path && tail(other, count) === tail(path, count))) count += 1;
+    labels.set(path, tail(path, count));
+  }
+  return labels;
+}
+
+/** Applies an event's new state at once; everything else about the session follows with the next list. */
+export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent): SessionItem[] {
+  return sessions.flatMap((session) => {
+    if (session.name !== event.session) return [session];
+    if (event.event === 'closed') return [];
+    if (event.event === 'status' && event.state) {
+      const agent = { ...session.agent, state: event.state, since: event.at ?? Date.now() };
+      return [{ ...session, agent: event.signal === undefined ? agent : { ...agent, signal: event.signal } }];
+    }
+    return [session];
+  });
+}
+
+/** Whether a list from the daemon says anything new; equal lists must not cause work. */
+export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[]): boolean {
+  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The last line that has text, for the list: without borders and other drawing that agents put around it. */
+export function lastLine(screen: string): string {
+  const lines = screen.split('\n');
+  for (let i = lines.length - 1; i >= 0; i -= 1) {
+    const text = (lines[i] ?? '').replace(/[\u2500-\u259f]+/gu, ' ').replace(/\s+/gu, ' ').trim();
+    if (/[\p{L}\p{N}]/u.test(text)) return text.slice(0, 160);
+  }
+  return '';
+}

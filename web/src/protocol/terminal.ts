@@ -1,0 +1,43 @@
+/** Text messages of the terminal's WebSocket. Bytes travel in binary messages beside them. */
+
+export type ServerMessage =
+  | { type: 'attached'; offset: number; cols: number; rows: number }
+  | { type: 'repaint'; offset: number; bytes: number }
+  | { type: 'resized'; cols: number; rows: number }
+  | { type: 'lagged'; offset: number; dropped: number }
+  | { type: 'notice'; text: string }
+  | { type: 'exited'; code: number };
+
+export interface ResizeMessage {
+  type: 'resize';
+  cols: number;
+  rows: number;
+}
+
+const NUMBERS = new Map<unknown, readonly string[]>([
+  ['attached', ['offset', 'cols', 'rows']],
+  ['repaint', ['offset', 'bytes']],
+  ['resized', ['cols', 'rows']],
+  ['lagged', ['offset']],
+  ['exited', ['code']],
+]);
+
+/**
+ * Reads a message, or returns null for one that this page does not know: a newer daemon may send further types.
+ */
+export function readServerMessage(text: string): ServerMessage | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  const message = value as Record<string, unknown>;
+  if (message['type'] === 'notice') {
+    return typeof message['text'] === 'string' ? { type: 'notice', text: message['text'] } : null;
+  }
+  const fields = NUMBERS.get(message['type']);
+  if (!fields || !fields.every((field) => Number.isSafeInteger(message[field]))) return null;
+  return message as unknown as ServerMessage;
+}

@@ -1,0 +1,102 @@
+import { useEffect, useRef, useState } from 'react';
+import type { ApprovalItem } from '../protocol/control';
+import { shortAge } from '../text/time';
+import { useApp, useAppState, useNow } from './context';
+import { EmptyState, IconButton } from './controls';
+import { Decision, defaultOption } from './Decision';
+import { Presented } from './Presented';
+
+interface CardProps {
+  approval: ApprovalItem;
+  selected: boolean;
+  now: number;
+  onSelect(): void;
+}
+
+function Card({ approval, selected, now, onSelect }: CardProps) {
+  const app = useApp();
+  const ref = useRef<HTMLElement>(null);
+  const [deciding, setDeciding] = useState(false);
+  const mayDecide = app.may('approve');
+
+  useEffect(() => {
+    if (!selected) return;
+    ref.current?.scrollIntoView({ block: 'nearest' });
+    // Without this the daemon denies it after 30 seconds; a person now has it on the screen.
+    if (mayDecide && !approval.seen) void app.control.request('approval', { approval: approval.id, ack: true }).catch(() => {});
+  }, [app, approval.id, approval.seen, mayDecide, selected]);
+
+  const decide = async (approved: boolean | undefined, option?: string) => {
+    setDeciding(true);
+    await app.run('approval', { approval: approval.id, approved, option });
+    setDeciding(false);
+  };
+  return (
+    <article ref={ref} className="card" data-approval={approval.id} data-selected={selected} aria-label={`${approval.tool} in ${approval.session}`} onFocusCapture={onSelect}>
+      <header className="card-header">
+        <button type="button" className="link card-session" onClick={() => app.open(approval.session)}>
+          {approval.session}
+        </button>
+        <span className="muted">{shortAge(approval.asked_at, now)}</span>
+      </header>
+      <p className="card-title">{approval.tool}</p>
+      {approval.reason ? <p className="muted">{approval.reason}</p> : null}
+      <Presented parameters={approval.parameters} />
+      {approval.cut ? <p className="muted">Long texts are shortened here.</p> : null}
+      {mayDecide ? <Decision options={approval.options ?? []} disabled={deciding} onDecide={(approved, option) => void decide(approved, option)} /> : null}
+    </article>
+  );
+}
+
+/** Everything that waits for a decision, over all sessions, the oldest first. */
+export function Inbox() {
+  const app = useApp();
+  const approvals = useAppState((state) => state.approvals);
+  const [chosen, setChosen] = useState('');
+  const ref = useRef<HTMLElement>(null);
+  const now = useNow(5000);
+  const at = Math.max(0, approvals.findIndex((approval) => approval.id === chosen));
+  const current = approvals[at];
+  useEffect(() => ref.current?.focus(), []);
+
+  const decide = (approved: boolean) => {
+    if (!current || !app.may('approve')) return;
+    const option = defaultOption(current.options ?? [], approved);
+    setChosen(approvals[at + 1]?.id ?? '');
+    void app.run('approval', { approval: current.id, approved, option: option?.id });
+  };
+
+  return (
+    <aside
+      ref={ref}
+      className="inbox"
+      tabIndex={-1}
+      aria-label="Approvals"
+      onKeyDown={(event) => {
+        if (event.ctrlKey || event.altKey || event.metaKey) return;
+        if (event.key === 'y') decide(true);
+        else if (event.key === 'n') decide(false);
+        else if (event.key === 'ArrowDown' || event.key === 'j') setChosen(approvals[at + 1]?.id ?? chosen);
+        else if (event.key === 'ArrowUp' || event.key === 'k') setChosen(approvals[at - 1]?.id ?? chosen);
+        else if (event.key === 'Escape') app.setInbox(false);
+        else return;
+        event.preventDefault();
+      }}
+    >
+      <header className="inbox-header">
+        <h2>Approvals</h2>
+        <IconButton icon="close" label="Close approvals" onClick={() => app.setInbox(false)} />
+      </header>
+      <div className="inbox-list">
+        {approvals.length === 0 ? (
+          <EmptyState title="Nothing to decide">
+            <p>When an agent asks for a permission, it appears here.</p>
+          </EmptyState>
+        ) : null}
+        {approvals.map((approval) => (
+          <Card key={approval.id} approval={approval} selected={approval.id === current?.id} now={now} onSelect={() => setChosen(approval.id)} />
+        ))}
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,81 @@
+import { useState } from 'react';
+import { stateOf } from '../model/sessions';
+import { Composer } from './Composer';
+import { useApp, useAppState } from './context';
+import { IconButton } from './controls';
+import { StateDot } from './StateDot';
+import { ask } from './TurnsView';
+
+/** Above everything on a phone: the list, the session's name, the approvals. */
+export function PhoneHeader() {
+  const app = useApp();
+  const leaf = useAppState(() => app.focusedLeaf());
+  const session = useAppState((state) => state.sessions?.find((item) => item.name === leaf?.session));
+  const approvals = useAppState((state) => state.approvals.length);
+  const drawer = useAppState((state) => state.drawer);
+  return (
+    <header className="phone-header">
+      <IconButton icon="menu" label="Sessions" pressed={drawer} onClick={() => app.store.set({ drawer: !drawer })} />
+      <h1 className="pane-title">
+        {session ? <StateDot state={stateOf(session)} /> : null}
+        <span>{leaf?.session ?? 'Switchboard'}</span>
+      </h1>
+      <IconButton icon="search" label="Command palette" onClick={() => app.show({ kind: 'palette' })} />
+      <IconButton icon="inbox" label={approvals > 0 ? `Approvals, ${approvals} waiting` : 'Approvals'} badge={approvals} onClick={() => app.setInbox(true)} />
+    </header>
+  );
+}
+
+const KEYS: { label: string; name: string; key: string }[] = [
+  { label: 'Esc', name: 'Escape', key: 'Escape' },
+  { label: 'Tab', name: 'Tab', key: 'Tab' },
+  { label: '←', name: 'Left', key: 'Left' },
+  { label: '↓', name: 'Down', key: 'Down' },
+  { label: '↑', name: 'Up', key: 'Up' },
+  { label: '→', name: 'Right', key: 'Right' },
+  { label: '↵', name: 'Enter', key: 'Enter' },
+];
+
+/**
+ * Keys that a phone's keyboard does not have, and a field for prompts. Both go through operations, not through the
+ * terminal's connection, so that a phone can use a session without giving it its own size.
+ */
+export function PhoneInput() {
+  const app = useApp();
+  const [ctrl, setCtrl] = useState(false);
+  const leaf = useAppState(() => app.focusedLeaf());
+  const agent = useAppState((state) => state.sessions?.find((item) => item.name === leaf?.session)?.agent);
+  if (!leaf || leaf.tab.kind !== 'terminal') return null;
+  const { session } = leaf;
+  const { pty } = leaf.tab;
+
+  const press = (key: string) => {
+    void app.run('keys', { session, pty, keys: [ctrl ? `C-${key}` : key] });
+    setCtrl(false);
+  };
+  const send = (text: string) => {
+    if (ctrl && [...text.trim()].length === 1) press(text.trim().toLowerCase());
+    else if (pty === 0 && agent?.profile !== undefined) void ask(app, session, text);
+    else void app.run('send', { session, pty, text, enter: true });
+  };
+  return (
+    <div className="phone-input">
+      {app.may('drive') ? (
+        <div className="key-bar" role="toolbar" aria-label="Keys">
+          <button type="button" className="key" aria-pressed={ctrl} onClick={() => setCtrl(!ctrl)}>
+            Ctrl
+          </button>
+          {KEYS.map(({ label, name, key }) => (
+            <button key={key} type="button" className="key" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => press(key)}>
+              {label}
+            </button>
+          ))}
+          <button type="button" className="key" aria-label="Ctrl+C" onPointerDown={(event) => event.preventDefault()} onClick={() => void app.run('keys', { session, pty, keys: ['C-c'] })}>
+            ^C
+          </button>
+        </div>
+      ) : null}
+      {app.may('prompt') ? <Composer label={`Prompt for ${session}`} placeholder={ctrl ? 'One character, with Ctrl' : `Send to ${session}`} onSend={send} /> : null}
+    </div>
+  );
+}

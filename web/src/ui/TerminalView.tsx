@@ -1,0 +1,96 @@
+import '@xterm/xterm/css/xterm.css';
+import { useEffect, useRef, useState } from 'react';
+import { actionFor, runAction } from '../actions/actions';
+import type { TerminalState } from '../client/terminal';
+import type { Leaf } from '../layout/tree';
+import { TerminalScreen } from '../term/screen';
+import type { Size } from '../term/size';
+import { useApp, useAppState } from './context';
+import { SearchBar } from './SearchBar';
+
+const PHONE_FONT = 12;
+
+interface Results {
+  index: number;
+  count: number;
+}
+
+/** A terminal in a pane. React places it; everything inside belongs to `TerminalScreen`. */
+export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
+  const app = useApp();
+  const place = useRef<HTMLDivElement>(null);
+  const screen = useRef<TerminalScreen | null>(null);
+  const [state, setState] = useState<TerminalState>('connecting');
+  const [exitCode, setExitCode] = useState<number | null>(null);
+  const [foreign, setForeign] = useState<Size | null>(null);
+  const [searching, setSearching] = useState(false);
+  const [results, setResults] = useState<Results>({ index: -1, count: 0 });
+  const phone = useAppState((value) => value.phone);
+  const chosen = useAppState((value) => value.watching.get(leaf.session));
+  // A phone watches unless its user decides otherwise: typing there would give the PTY the phone's size.
+  const watch = !app.may('drive') || (phone ? chosen !== true : chosen === true);
+  const fontSize = useAppState((value) => value.fontSize) - (phone ? 13 - PHONE_FONT : 0);
+  const { session } = leaf;
+
+  useEffect(() => {
+    if (!place.current) return;
+    const created = new TerminalScreen(place.current, {
+      transport: app.transport,
+      session,
+      pty,
+      watch,
+      fontSize,
+      label: pty === 0 ? `Terminal of ${session}` : `Shell ${pty} of ${session}`,
+      onState: setState,
+      onNotice: (text) => app.notify(text),
+      onExit: setExitCode,
+      onForeignSize: setForeign,
+      onResults: (index, count) => setResults({ index, count }),
+      onKey: (event) => {
+        const action = actionFor(event, true);
+        if (action) runAction(app, action);
+        return action !== null;
+      },
+    });
+    screen.current = created;
+    app.screens.set(leaf.id, created);
+    app.searches.set(leaf.id, () => setSearching(true));
+    if (app.focusedLeaf()?.id === leaf.id && !app.store.get().overlay) app.focusTerminal();
+    return () => {
+      if (app.screens.get(leaf.id) === created) app.screens.delete(leaf.id);
+      app.searches.delete(leaf.id);
+      created.dispose();
+    };
+    // Changes of `watch` and `fontSize` reach the screen below; they must not paint the terminal again.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [app, session, pty, leaf.id]);
+
+  useEffect(() => screen.current?.setWatch(watch), [watch]);
+  useEffect(() => screen.current?.setFontSize(fontSize), [fontSize]);
+
+  const chip = exitCode !== null ? `Exited with code ${exitCode}` : state === 'lost' ? 'Reconnecting…' : watch ? 'Watching' : null;
+  return (
+    <div className="terminal" data-watching={watch}>
+      <div className="terminal-place" ref={place} />
+      {searching ? (
+        <SearchBar
+          results={results}
+          onFind={(text, direction, incremental) => screen.current?.find(text, direction, incremental)}
+          onClose={() => {
+            setSearching(false);
+            screen.current?.endFind();
+            app.focusTerminal();
+          }}
+        />
+      ) : null}
+      <div className="terminal-chips" role="status">
+        {foreign && exitCode === null ? (
+          <button type="button" className="chip chip-button" title="Another client has set this size" onClick={() => screen.current?.takeSize()}>
+            {foreign.cols}×{foreign.rows} · Fit to this window
+          </button>
+        ) : null}
+        {chip ? <span className="chip">{chip}</span> : null}
+      </div>
+    </div>
+  );
+}
