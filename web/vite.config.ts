@@ -8,6 +8,9 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2022',
+    // cargo names a directory of its own.
+    outDir: process.env['SWB_PAGE_DIR'] ?? 'dist',
+    emptyOutDir: true,
     // The server's content security policy allows neither inline code nor data: fonts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -1,6 +1,5 @@
 //! Builds the page with npm and embeds its files, compressed. Without Node the server has no page, and says so.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +10,9 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let source = Path::new("../../web");
     println!("cargo:rerun-if-env-changed=SWB_NO_PAGE");
-    for entry in ["index.html", "package.json", "package-lock.json", "public", "scripts", "src", "vite.config.ts"] {
+    for entry in
+        ["index.html", "package.json", "package-lock.json", "public", "scripts", "src", "vite.config.ts"]
+    {
         let path = source.join(entry);
         if path.exists() {
             println!("cargo:rerun-if-changed={}", path.display());
@@ -45,24 +46,23 @@ fn build_page(source: &Path, dist: &Path) -> Result<bool, String> {
     }
     let installed = source.join("node_modules/.package-lock.json");
     if is_older(&installed, &source.join("package-lock.json")) {
-        npm(source, &["ci".as_ref(), "--no-audit".as_ref(), "--no-fund".as_ref()])?;
+        npm(source, dist, &["ci", "--no-audit", "--no-fund"])?;
     }
-    let _absent = fs::remove_dir_all(dist);
-    let arguments = ["run", "build", "--", "--outDir"].map(OsStr::new);
-    npm(source, &[&arguments[..], &[dist.as_os_str(), "--emptyOutDir".as_ref()]].concat())?;
+    npm(source, dist, &["run", "build"])?;
     Ok(true)
 }
 
-fn npm(dir: &Path, arguments: &[&OsStr]) -> Result<(), String> {
-    let output = Command::new("npm").args(arguments).current_dir(dir).output();
+fn npm(dir: &Path, dist: &Path, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("npm").args(arguments).env("SWB_PAGE_DIR", dist).current_dir(dir).output();
     let output = output.map_err(|error| format!("cannot run npm: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines.iter().rev().take(8).rev().copied().collect::<Vec<_>>().join(" | ");
-    Err(format!("npm {} failed: {last}", arguments.first().map(|word| word.to_string_lossy()).unwrap_or_default()))
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(8)..].join(" | ");
+    Err(format!("npm {} failed: {last}", arguments.join(" ")))
 }
 
 /// Whether `file` is missing or older than `other`.

@@ -21,7 +21,7 @@ use swb_wire::control::Serve;
 use tokio::runtime::Handle;
 
 /// Keeper key of what a later daemon has to know; those of the listening sockets follow.
-const FRONT_WEB: u16 = 32;
+const FRONT_WEB: u16 = 4;
 
 /// What a later daemon has to know. It is in memory of the keeper, never on disk: it contains tokens.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_keeper::proto::{KEY_DAEMON, Packet, PacketKind, Received, SlotFlags, Stage, VERSION};
-use swb_keeper::{Doorbell, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec, Vitals};
+use swb_keeper::{Doorbell, GLOBAL_KEYS, KEYS, KeeperLink, MAX_SLOTS, Reader, SlotId, Spec, Vitals};
 use swb_types::{ExitStatus, Offset, Size};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -33,8 +33,12 @@ pub(crate) const KEY_INPUT: u16 = 3;
 pub(crate) const KEY_ENDPOINT: u16 = 4;
 /// First global key that fronts may use for their listening sockets.
 const KEY_FRONT: u16 = 1;
-/// Number of fronts that there is room for.
+/// Number of fronts that there is room for there.
 const FRONTS: u16 = 4;
+/// First global key of further fronts.
+const KEY_FURTHER: u16 = KEYS as u16;
+/// Number of fronts in all.
+const ALL_FRONTS: u16 = FRONTS + GLOBAL_KEYS as u16 - KEY_FURTHER;
 /// Global key of the memory in which turns are kept. Such keys are counted from the last one down, those of fronts up.
 pub(crate) const KEY_TURNS: u16 = KEYS as u16 - 1;
 /// Global key of the newest events.
@@ -301,11 +305,11 @@ impl Keeper {
     }
 
     pub(crate) fn hold_front(&self, index: u16, fd: OwnedFd) {
-        self.hold(SlotId::GLOBAL, KEY_FRONT + index, fd);
+        self.hold(SlotId::GLOBAL, Self::front_key(index), fd);
     }
 
     pub(crate) fn drop_front(&self, index: u16) {
-        self.drop_held(SlotId::GLOBAL, KEY_FRONT + index);
+        self.drop_held(SlotId::GLOBAL, Self::front_key(index));
     }
 
     pub(crate) fn hold_turns(&self, memory: OwnedFd) {
@@ -328,8 +332,12 @@ impl Keeper {
         self.drop_held(SlotId::GLOBAL, KEY_TURNS);
     }
 
+    /// The global key of a front; fronts that there is no room for share the last one.
     pub(crate) fn front_key(index: u16) -> u16 {
-        KEY_FRONT + index
+        match index.min(ALL_FRONTS - 1).checked_sub(FRONTS) {
+            None => KEY_FRONT + index,
+            Some(further) => KEY_FURTHER + further,
+        }
     }
 
     pub(crate) fn leave_successor(&self, spec: &Spec) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! without a goodbye is replaced.
 
 use crate::id::SlotId;
-use crate::limits::{self, KEYS, MAX_SLOTS};
+use crate::limits::{self, GLOBAL_KEYS, KEYS, MAX_SLOTS};
 use crate::peer;
 use crate::proc;
 use crate::proto::{self, KEY_DAEMON, Packet, PacketKind, Received};
@@ -303,7 +303,8 @@ impl Keeper {
 
     fn hold(&mut self, packet: &Packet, fd: Option<OwnedFd>) -> Result<(), Errno> {
         let key = usize::from(packet.key);
-        if key >= KEYS {
+        let most = if packet.slot == SlotId::GLOBAL { GLOBAL_KEYS } else { KEYS };
+        if key >= most {
             return Err(Errno::INVAL);
         }
         if packet.slot != SlotId::GLOBAL {
@@ -314,8 +315,8 @@ impl Keeper {
             self.backlog.watch(fd);
         }
         let places = match packet.slot {
-            SlotId::GLOBAL => &mut self.global,
-            slot => &mut self.slot(slot)?.held,
+            SlotId::GLOBAL => self.global.as_mut_slice(),
+            slot => self.slot(slot)?.held.as_mut_slice(),
         };
         let former = places.get_mut(key).and_then(|place| std::mem::replace(place, fd));
         if let Some(former) = &former {
@@ -437,8 +438,8 @@ fn has_ended(child: &Child) -> bool {
     !matches!(rustix::process::waitid(WaitId::PidFd(child.pidfd.as_fd()), options), Ok(None))
 }
 
-fn bits(held: &[Option<OwnedFd>; KEYS]) -> u8 {
-    held.iter().rev().fold(0, |bits, fd| bits << 1 | u8::from(fd.is_some()))
+fn bits(held: &[Option<OwnedFd>]) -> u32 {
+    held.iter().rev().fold(0, |bits, fd| bits << 1 | u32::from(fd.is_some()))
 }
 
 #[cfg(test)]

@@ -21,7 +21,9 @@ use rustix::process::{Pid, PidfdFlags, Rlimit, WaitId, WaitIdOptions};
 use std::io;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"SWBKEEP\0");
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// Of keepers that held as many descriptors for the daemon as for a slot.
+const FORMAT_WITH_FEW_GLOBALS: u64 = 1;
 
 /// Becomes the program of `spec`; returns only with the reason why that failed, everything as before.
 pub(crate) fn exec(keeper: &Keeper, spec: &OwnedFd) -> io::Error {
@@ -111,9 +113,13 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     let record = adopt_fd(record).ok_or_else(broken)?;
     let bytes = read_memfd(&record, limits::HANDOVER)?;
     let mut words = Words(bytes.chunks_exact(8));
-    if (words.next()?, words.next()?) != (MAGIC, FORMAT) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown format of the hand-over record"));
-    }
+    let globals = match (words.next()?, words.next()?) {
+        (MAGIC, FORMAT) => limits::GLOBAL_KEYS,
+        (MAGIC, FORMAT_WITH_FEW_GLOBALS) => limits::KEYS,
+        _ => {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "unknown format of the hand-over record"));
+        }
+    };
     let listener = words.fd()?.ok_or_else(broken)?;
     let lock = words.fd()?.ok_or_else(broken)?;
     let bell = Doorbell::open(words.fd()?.ok_or_else(broken)?, words.fd()?.ok_or_else(broken)?)?;
@@ -126,7 +132,7 @@ pub(crate) fn resume(record: i32) -> io::Result<Keeper> {
     // Without the file only a daemon that this keeper starts can take over, which is the usual case.
     let _stored = key::path_of(&listener).and_then(|socket| key::store(key, &socket));
     let mut keeper = Keeper::with_parts(listener, lock, key, limits, bell, successor)?;
-    for place in &mut keeper.global {
+    for place in keeper.global.iter_mut().take(globals) {
         *place = words.fd()?;
     }
     keeper.global.iter().flatten().for_each(|held| keeper.backlog.watch(held));

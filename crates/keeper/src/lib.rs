@@ -55,7 +55,7 @@ mod watchdog;
 pub use id::{Offset, SlotId};
 pub use input_counts::{InputCounts, StreamPlace};
 pub use key::key_file;
-pub use limits::{FILES_PER_SLOT, FILES_RESERVED, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
+pub use limits::{FILES_PER_SLOT, FILES_RESERVED, GLOBAL_KEYS, KEYS, MAX_SLOTS, OOM_DAEMON, OOM_MOST};
 pub use link::KeeperLink;
 pub use peer::{CONFINED_DIR, CONFINING_GUARD, GUARD_NAME, is_confined, is_unconfined};
 pub use proc::parent_of;

@@ -7,8 +7,11 @@ use std::time::Duration;
 pub const MAX_SLOTS: usize = 8192;
 /// Clients of one terminal whose input is counted: more than type at the same time, with room for some that have left.
 pub(crate) const INPUT_STREAMS: usize = 16;
-/// Descriptors the keeper holds per slot, and globally, by key: one byte of flags says which are unsent.
+/// Descriptors the keeper holds per slot, by key: one byte of flags says which are unsent.
 pub const KEYS: usize = 8;
+/// Descriptors the keeper holds for the daemon as a whole, by key: listening sockets of fronts and web servers, and what is
+/// shared by all sessions.
+pub const GLOBAL_KEYS: usize = 32;
 /// Descriptors that travel with one packet at most: a ring and a master.
 pub(crate) const MAX_FDS: usize = 2;
 /// Bytes of a packet that are read: room for what a later version appends to its 24.
@@ -124,4 +127,4 @@ pub(crate) const SPEC: usize = 6 * 1024 * 1024;
 /// Words a slot takes in the record of a hand-over: ring, master, child, held descriptors, and how it ended.
 const WORDS_PER_SLOT: usize = 6 + KEYS;
 /// Bytes of the record of a hand-over: every slot, and some words about the keeper itself.
-pub(crate) const HANDOVER: usize = 8 * (64 + MAX_SLOTS * WORDS_PER_SLOT);
+pub(crate) const HANDOVER: usize = 8 * (64 + GLOBAL_KEYS + MAX_SLOTS * WORDS_PER_SLOT);

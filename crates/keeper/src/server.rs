@@ -6,7 +6,7 @@
 use crate::backlog::Backlog;
 use crate::daemon::Daemon;
 use crate::id::{Offset, SlotId};
-use crate::limits::{self, KEYS};
+use crate::limits::{self, GLOBAL_KEYS};
 use crate::slot::{Rest, Slot, Wait};
 use crate::source::Source;
 use crate::successor::Successor;
@@ -29,8 +29,8 @@ pub(crate) struct Keeper {
     /// What a daemon that this keeper has not started has to send to receive the sessions.
     pub(crate) key: u64,
     pub(crate) slots: Vec<Slot>,
-    pub(crate) global: [Option<OwnedFd>; KEYS],
-    pub(crate) global_unsent: u8,
+    pub(crate) global: [Option<OwnedFd>; GLOBAL_KEYS],
+    pub(crate) global_unsent: u32,
     pub(crate) bell: Doorbell,
     /// Whether clients wait at the sockets among the held descriptors.
     pub(crate) backlog: Backlog,

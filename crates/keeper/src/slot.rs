@@ -21,7 +21,7 @@ pub(crate) struct Unsent {
     pub(crate) failed: Option<(Stage, i32)>,
     pub(crate) exited: bool,
     /// Held descriptors to give to a new daemon, by key.
-    pub(crate) held: u8,
+    pub(crate) held: u32,
 }
 
 impl Unsent {
@@ -271,8 +271,8 @@ impl Slot {
 /// Sends the descriptor of the lowest key in `unsent`.
 pub(crate) fn send_held(
     slot: SlotId,
-    unsent: u8,
-    held: &[Option<OwnedFd>; KEYS],
+    unsent: u32,
+    held: &[Option<OwnedFd>],
     socket: BorrowedFd<'_>,
 ) -> rustix::io::Result<()> {
     let key = unsent.trailing_zeros();
@@ -285,6 +285,6 @@ pub(crate) fn send_held(
 }
 
 /// Clears the lowest bit that is set.
-pub(crate) fn without_lowest(bits: u8) -> u8 {
+pub(crate) fn without_lowest(bits: u32) -> u32 {
     bits & bits.wrapping_sub(1)
 }

@@ -122,9 +122,8 @@ impl Call<'_> {
         // From here on the output waits for this reader, however long the reply takes.
         let options = StreamOptions { watch: true, ..StreamOptions::default() };
         let opening = Opening::Output(pty.cursor(end));
-        let terminal = logs
-            .follow
-            .then(|| OpenTerminal::new(self, session, &pty, opening, end, pty.size(), options));
+        let terminal =
+            logs.follow.then(|| OpenTerminal::new(self, session, &pty, opening, end, pty.size(), options));
         // Output that arrived while we copied may have made it too long for a reply.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);

@@ -51,13 +51,9 @@ impl Needs {
 fn needs(operation: &Operation) -> Needs {
     use Operation as Op;
     match operation {
-        Op::Detach
-        | Op::Ls(_)
-        | Op::Screen(_)
-        | Op::Turn(_)
-        | Op::Turns(_)
-        | Op::Wait(_)
-        | Op::Whoami(_) => Needs::or_agent(Role::Watch),
+        Op::Detach | Op::Ls(_) | Op::Screen(_) | Op::Turn(_) | Op::Turns(_) | Op::Wait(_) | Op::Whoami(_) => {
+            Needs::or_agent(Role::Watch)
+        }
         Op::Filter(filter) if filter.on.is_some() => Needs::new(Role::Owner, Reach::Session),
         Op::Filter(_) => Needs::new(Role::Watch, Reach::Session),
         Op::Agents(_)

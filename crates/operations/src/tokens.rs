@@ -253,7 +253,9 @@ impl Call<'_> {
     pub(crate) fn revoke(&self, revoke: &Revoke) -> OperationResult {
         if !self.operations.tokens.revoke(&revoke.token) {
             let text = format!("no token '{}'", revoke.token);
-            return Err(ErrorReply::new(ErrorCode::TokenNotFound, text).with_hint("`swb token ls` lists them"));
+            return Err(
+                ErrorReply::new(ErrorCode::TokenNotFound, text).with_hint("`swb token ls` lists them")
+            );
         }
         self.operations.host.tokens_changed();
         done(&OkReply::default())
@@ -316,12 +318,10 @@ mod tests {
         registry.add(stored("b", Role::Drive, None)).unwrap();
         registry.add_owner("c");
         let role = |secret| registry.find(secret).map(|grant| grant.caller.role());
-        assert_eq!([role("a"), role("b"), role("c"), role("d")], [
-            Some(Role::Watch),
-            Some(Role::Drive),
-            Some(Role::Owner),
-            None
-        ]);
+        assert_eq!(
+            [role("a"), role("b"), role("c"), role("d")],
+            [Some(Role::Watch), Some(Role::Drive), Some(Role::Owner), None]
+        );
         let grant = registry.find("b").unwrap();
         assert!(registry.revoke("label-b") && !registry.revoke("id-b"));
         assert!(grant.ended.is_cancelled());

@@ -20,6 +20,7 @@ mod scriptschnell;
 mod swb;
 mod sys;
 mod terminal;
+mod web;
 
 pub use clippy::{ClippyAnswer, ClippyClient, ClippyItem, ClippyTurn};
 pub use coop::{CoopClient, StreamItem};
@@ -31,6 +32,7 @@ pub use screen::{ScreenClient, assert_same};
 pub use scriptschnell::{ChatClient, Generation, assistant_text, of_kind, refusal, scripted_agent};
 pub use swb::Swb;
 pub use terminal::Terminal;
+pub use web::{HttpResponse, Web, WebClient, read_response, resize};
 
 use std::time::{Duration, Instant};
 

@@ -58,11 +58,7 @@ enum Proof {
 }
 
 /// Checks a request and adds who sent it; everything else is refused here.
-pub(crate) async fn check(
-    State(site): State<Arc<Site>>,
-    mut request: Request<Body>,
-    next: Next,
-) -> Response {
+pub(crate) async fn check(State(site): State<Arc<Site>>, mut request: Request<Body>, next: Next) -> Response {
     let Some(connection) = request.extensions().get::<Connection>().cloned() else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -112,7 +108,11 @@ async fn admit(
             tokio::time::sleep(delay).await;
         }
         let shows_page = uri.path() == "/" && !acts;
-        return Err(if shows_page { pages::sign_in(token.is_some()) } else { refusal("a valid token is needed") });
+        return Err(if shows_page {
+            pages::sign_in(token.is_some())
+        } else {
+            refusal("a valid token is needed")
+        });
     };
     site.failures.clear(connection.peer);
     connection.place.keep();

@@ -45,7 +45,8 @@ fn files(dir: &Path) -> (PathBuf, PathBuf) {
 fn load(dir: &Path) -> io::Result<Pair> {
     let (certificate, key) = files(dir);
     let read = |path: &Path| file_access::read_text(path, limits::CERTIFICATE_BYTES);
-    let certificate = CertificateDer::from_pem_slice(read(&certificate)?.as_bytes()).map_err(io::Error::other)?;
+    let certificate =
+        CertificateDer::from_pem_slice(read(&certificate)?.as_bytes()).map_err(io::Error::other)?;
     let key = PrivateKeyDer::from_pem_slice(read(&key)?.as_bytes()).map_err(io::Error::other)?;
     Ok((certificate, key))
 }

@@ -288,7 +288,8 @@ fn read(text: &str) -> Result<(Id, Incoming), (Option<Id>, ErrorReply)> {
     let bad = |error: ErrorReply| (Some(id.clone()), error);
     if operation_name(text.as_bytes()).is_ok_and(|name| name == "cancel") {
         let other = head.request.and_then(valid_id);
-        let other = other.ok_or_else(|| bad(invalid("'cancel' needs 'request', the id of another request")))?;
+        let other =
+            other.ok_or_else(|| bad(invalid("'cancel' needs 'request', the id of another request")))?;
         return Ok((id, Incoming::Cancel(other)));
     }
     let operation = parse_operation(text.as_bytes()).map_err(|error| bad(error.into()))?;
@@ -329,7 +330,15 @@ mod tests {
         assert_eq!(id_of(r#"{"id":7,"cmd":"ls"}"#), Ok("7".to_owned()));
         assert_eq!(id_of(r#"{"cmd":"ls","id":"a\"b"}"#), Ok(r#""a\"b""#.to_owned()));
         assert_eq!(id_of(r#"{"id":-1.5,"cmd":"ls"}"#), Ok("-1.5".to_owned()));
-        for without in [r#"{"cmd":"ls"}"#, r#"{"id":null,"cmd":"ls"}"#, r#"{"id":[1],"cmd":"ls"}"#, r#"{"id":true}"#, "[1]", "x", ""] {
+        for without in [
+            r#"{"cmd":"ls"}"#,
+            r#"{"id":null,"cmd":"ls"}"#,
+            r#"{"id":[1],"cmd":"ls"}"#,
+            r#"{"id":true}"#,
+            "[1]",
+            "x",
+            "",
+        ] {
             assert_eq!(id_of(without), Err(None), "{without}");
         }
         let long = format!(r#"{{"id":"{}","cmd":"ls"}}"#, "x".repeat(limits::ID));
@@ -338,7 +347,12 @@ mod tests {
 
     #[test]
     fn errors_about_an_operation_have_its_id() {
-        for bad in [r#"{"id":7}"#, r#"{"id":7,"cmd":"nope"}"#, r#"{"id":7,"cmd":"kill","session":5}"#, r#"{"id":7,"cmd":"cancel"}"#] {
+        for bad in [
+            r#"{"id":7}"#,
+            r#"{"id":7,"cmd":"nope"}"#,
+            r#"{"id":7,"cmd":"kill","session":5}"#,
+            r#"{"id":7,"cmd":"cancel"}"#,
+        ] {
             assert_eq!(id_of(bad), Err(Some("7".to_owned())), "{bad}");
         }
     }

@@ -23,7 +23,8 @@ impl Failures {
     pub(crate) fn count(&self, address: IpAddr, now: Instant) -> Duration {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         if addresses.len() >= limits::FAILURE_ADDRESSES && !addresses.contains_key(&address) {
-            let forgotten = |count: &Count| now.saturating_duration_since(count.last) > limits::FAILURE_MEMORY;
+            let forgotten =
+                |count: &Count| now.saturating_duration_since(count.last) > limits::FAILURE_MEMORY;
             addresses.retain(|_, count| !forgotten(count));
             if addresses.len() >= limits::FAILURE_ADDRESSES {
                 // Too many addresses at once to tell them apart: the newest get the longest delay.

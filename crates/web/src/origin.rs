@@ -96,9 +96,15 @@ mod tests {
 
     #[test]
     fn requests_for_our_addresses_and_names_are_admitted() {
-        for host in
-            ["127.0.0.1:8888", "localhost", "LOCALHOST:8888", "localhost.:80", "[::1]:8888", "[::1]", "desk.example"]
-        {
+        for host in [
+            "127.0.0.1:8888",
+            "localhost",
+            "LOCALHOST:8888",
+            "localhost.:80",
+            "[::1]:8888",
+            "[::1]",
+            "desk.example",
+        ] {
             assert!(admitted(&[host], "/"), "{host}");
         }
     }
@@ -106,8 +112,17 @@ mod tests {
     #[test]
     fn requests_for_other_names_are_not() {
         for host in [
-            "", "evil.example", "127.0.0.1.evil.example", "192.168.1.5:8888", "localhost.evil.example", "[::2]",
-            "127.0.0.1:x", "[::1", "user@localhost", "localhost:99999", "0.0.0.0",
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "192.168.1.5:8888",
+            "localhost.evil.example",
+            "[::2]",
+            "127.0.0.1:x",
+            "[::1",
+            "user@localhost",
+            "localhost:99999",
+            "0.0.0.0",
         ] {
             assert!(!admitted(&[host], "/"), "{host}");
         }
@@ -122,7 +137,9 @@ mod tests {
         };
         assert_eq!(from("http://localhost:8888", false), Source::Own);
         assert_eq!(from("https://localhost:8888", true), Source::Own);
-        for foreign in ["null", "http://localhost:9999", "http://localhost", "https://localhost:8888", "", "http://evil"] {
+        for foreign in
+            ["null", "http://localhost:9999", "http://localhost", "https://localhost:8888", "", "http://evil"]
+        {
             assert_eq!(from(foreign, false), Source::Foreign, "{foreign}");
         }
         assert_eq!(source(&headers(&[("host", "localhost")]), false), Source::Unknown);

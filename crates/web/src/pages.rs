@@ -4,9 +4,7 @@ use crate::access::{Visitor, encode, query_value};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::RawQuery;
-use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, SET_COOKIE, VARY,
-};
+use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, SET_COOKIE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use swb_wire::control::{ErrorCode, ErrorReply};
@@ -78,7 +76,8 @@ pub(crate) async fn wrong_method() -> Response {
 
 /// The refusal for a person: a page that asks for a token (CO-43).
 pub(crate) fn sign_in(was_wrong: bool) -> Response {
-    let note = if was_wrong { "This token is not valid. It may have been revoked or have expired." } else { "" };
+    let note =
+        if was_wrong { "This token is not valid. It may have been revoked or have expired." } else { "" };
     page(StatusCode::FORBIDDEN, &SIGN_IN.replace("{note}", note))
 }
 
@@ -119,7 +118,8 @@ fn serve(asset: &'static Asset, headers: &HeaderMap) -> Response {
     };
     let caching = if asset.immutable { "private, max-age=31536000, immutable" } else { "no-store" };
     let mut response =
-        ([(CONTENT_TYPE, asset.kind), (CACHE_CONTROL, caching), (VARY, "accept-encoding")], body).into_response();
+        ([(CONTENT_TYPE, asset.kind), (CACHE_CONTROL, caching), (VARY, "accept-encoding")], body)
+            .into_response();
     if let Some(coding) = coding {
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
     }

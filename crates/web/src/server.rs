@@ -94,7 +94,11 @@ impl Server {
     }
 
     /// Serves the requests of a connection to its end, or until it becomes a WebSocket.
-    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, connection: Connection) {
+    async fn requests(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        connection: Connection,
+    ) {
         let router = self.router.clone();
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             let (router, connection) = (router.clone(), connection.clone());

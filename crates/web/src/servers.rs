@@ -282,6 +282,7 @@ fn reachable_addresses(bound: IpAddr) -> Vec<String> {
     };
     // Addresses that are reserved for documentation.
     let found = [from("0.0.0.0:0", "192.0.2.1:9"), from("[::]:0", "[2001:db8::1]:9")];
-    let usable = found.into_iter().flatten().filter(|address| !address.is_loopback() && !address.is_unspecified());
+    let usable =
+        found.into_iter().flatten().filter(|address| !address.is_loopback() && !address.is_unspecified());
     usable.filter(|address| bound.is_ipv6() || address.is_ipv4()).map(|address| address.to_string()).collect()
 }

@@ -19,7 +19,8 @@ pub(crate) type UpgradeRequest = Result<WebSocketUpgrade, WebSocketUpgradeReject
 
 /// An upgrade with limits, or the refusal of a request that is none.
 pub(crate) fn upgrade(request: UpgradeRequest, message: usize) -> Result<WebSocketUpgrade, RestError> {
-    let upgrade = request.map_err(|why| invalid(&format!("this path is a WebSocket: {}", why.body_text())))?;
+    let upgrade =
+        request.map_err(|why| invalid(&format!("this path is a WebSocket: {}", why.body_text())))?;
     Ok(upgrade.max_message_size(message).max_frame_size(message).read_buffer_size(16 * 1024))
 }
 

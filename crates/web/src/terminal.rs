@@ -288,9 +288,14 @@ mod tests {
     #[test]
     fn a_query_describes_an_attachment() {
         let plain = attach("s".to_owned(), "session=s&token=t").ok().unwrap();
-        assert_eq!((plain.pty, plain.resume, plain.watch, plain.repaint), (Some(PtyId(0)), None, false, false));
+        assert_eq!(
+            (plain.pty, plain.resume, plain.watch, plain.repaint),
+            (Some(PtyId(0)), None, false, false)
+        );
         assert_eq!((plain.cols, plain.rows, plain.sizes), (Some(0), Some(0), true));
-        let full = attach("s".to_owned(), "pty=2&resume=70000000000&repaint=1&watch=1&cols=80&rows=24").ok().unwrap();
+        let full = attach("s".to_owned(), "pty=2&resume=70000000000&repaint=1&watch=1&cols=80&rows=24")
+            .ok()
+            .unwrap();
         assert_eq!((full.pty, full.resume), (Some(PtyId(2)), Some(Offset(70_000_000_000))));
         assert!(full.watch && full.repaint && !full.sizes);
         assert_eq!((full.cols, full.rows), (Some(80), Some(24)));
@@ -299,8 +304,18 @@ mod tests {
     #[test]
     fn malformed_values_are_refused() {
         for query in [
-            "pty=x", "pty=-1", "pty=", "pty=+1", "resume=1e3", "resume=-5", "resume=99999999999999999999",
-            "repaint=yes", "watch=2", "watch=", "cols=70000", "rows=0x10",
+            "pty=x",
+            "pty=-1",
+            "pty=",
+            "pty=+1",
+            "resume=1e3",
+            "resume=-5",
+            "resume=99999999999999999999",
+            "repaint=yes",
+            "watch=2",
+            "watch=",
+            "cols=70000",
+            "rows=0x10",
         ] {
             assert!(attach("s".to_owned(), query).is_err(), "{query}");
         }

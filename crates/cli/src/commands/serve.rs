@@ -113,7 +113,9 @@ fn text(served: &Served, width: Option<usize>) -> String {
         out.push_str(&format!("{url}\n"));
     }
     if let Some(fingerprint) = &served.fingerprint {
-        out.push_str(&format!("\nSHA-256 fingerprint of the certificate, to compare with the browser's:\n{fingerprint}\n"));
+        out.push_str(&format!(
+            "\nSHA-256 fingerprint of the certificate, to compare with the browser's:\n{fingerprint}\n"
+        ));
     }
     let far = served.network_urls.first().unwrap_or(&served.url);
     if let Some(code) = width.and_then(|width| qr_code(far, width)) {

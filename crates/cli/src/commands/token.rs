@@ -33,7 +33,8 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
             let token = Token { role: Some(role), session, workspace, expires, label };
             let TokenReply { id, token, role, label, expires, .. } =
                 context.execute(&Operation::Token(token))?;
-            context.answer(&Added { id, token, role, label, expires }, |added| format!("{}\n", added.token))?;
+            context
+                .answer(&Added { id, token, role, label, expires }, |added| format!("{}\n", added.token))?;
         }
         TokenCommand::Revoke { token } => {
             let _ok: OkReply = context.execute(&Operation::Revoke(Revoke { token }))?;

@@ -29,7 +29,9 @@ impl Withheld {
             Self::EndOfInput => "Ctrl+D".to_owned(),
             Self::QuitSignal => "Ctrl+\\".to_owned(),
             Self::Line(word) => format!("'{word}'"),
-            Self::Interrupt => return "A second Ctrl+C so soon was not sent: it could end the agent.".to_owned(),
+            Self::Interrupt => {
+                return "A second Ctrl+C so soon was not sent: it could end the agent.".to_owned();
+            }
         };
         format!("{what} was not sent: it could end the agent. An owner can switch this filter off.")
     }
@@ -114,8 +116,7 @@ impl Matcher {
     }
 
     fn is_repeated(&self, now: Instant) -> bool {
-        self.interrupted
-            .is_some_and(|last| now.saturating_duration_since(last) < limits::FILTER_INTERRUPTS)
+        self.interrupted.is_some_and(|last| now.saturating_duration_since(last) < limits::FILTER_INTERRUPTS)
     }
 
     fn extend_line(&mut self, byte: u8, passed: &mut Vec<u8>) {
@@ -194,8 +195,21 @@ mod tests {
     #[test]
     fn other_lines_pass_unchanged() {
         for text in [
-            "exits\r", "exit now\r", " exit\r", "echo exit\r", "/exits\r", "/\r", "e\r", "quitx\n", "Exit\r",
-            "x\x7fexit\r", "\r\r\n", "exi\x7ft\r", "ex", "exit", "qu\u{e9}\r",
+            "exits\r",
+            "exit now\r",
+            " exit\r",
+            "echo exit\r",
+            "/exits\r",
+            "/\r",
+            "e\r",
+            "quitx\n",
+            "Exit\r",
+            "x\x7fexit\r",
+            "\r\r\n",
+            "exi\x7ft\r",
+            "ex",
+            "exit",
+            "qu\u{e9}\r",
         ] {
             assert_eq!(typed(&[text]), (text.to_owned(), None), "{text:?}");
         }

@@ -73,7 +73,8 @@ impl TerminalOutput {
             Opening::Picture(Picture { bytes, cursor }) => (cursor, Some(bytes)),
         };
         let (limited, cut_out, queue) = (None, None, VecDeque::new());
-        let mut output = Self { cursor, options, until, client, refusals: 0, withheld: 0, limited, cut_out, queue };
+        let mut output =
+            Self { cursor, options, until, client, refusals: 0, withheld: 0, limited, cut_out, queue };
         if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
             output.show(&bytes);
         }

@@ -37,13 +37,13 @@ pub use conversations::{
 };
 pub use error::{BadMessage, ErrorCode, ErrorReply};
 pub use operation::{
-    Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs,
-    Shell, Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
+    Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs, Shell,
+    Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
 };
 pub use reply::{
     Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, InputCount, KeeperStatus,
-    LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, SessionDetails,
-    SessionItem, SessionLsReply, SessionStatus, StatusReply, TunnelReply,
+    LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, SessionDetails, SessionItem,
+    SessionLsReply, SessionStatus, StatusReply, TunnelReply,
 };
 pub use screen::{
     Keys, KeysReply, Screen, ScreenFormat, ScreenReply, SendReply, Wait, WaitOutcome, WaitReply, WaitUntil,

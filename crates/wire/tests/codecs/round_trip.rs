@@ -163,8 +163,9 @@ fn small_request() -> impl Strategy<Value = Operation> {
         (text(), any::<(bool, bool)>()).prop_map(|(session, (all, force))| {
             Operation::Kill(control::Kill { session: Some(session), all, force })
         }),
-        (any::<Option<u16>>(), of(text()), of(text()))
-            .prop_map(|(port, host, token)| Operation::Serve(control::Serve { port, host, token, ..control::Serve::default() })),
+        (any::<Option<u16>>(), of(text()), of(text())).prop_map(|(port, host, token)| Operation::Serve(
+            control::Serve { port, host, token, ..control::Serve::default() }
+        )),
         text().prop_map(|session| Operation::Tunnel(control::Tunnel { session })),
         any::<bool>().prop_map(|kill| Operation::Shutdown(control::Shutdown { kill })),
         Just(Operation::Detach),
