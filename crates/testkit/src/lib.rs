@@ -32,7 +32,7 @@ pub use screen::{ScreenClient, assert_same};
 pub use scriptschnell::{ChatClient, Generation, assistant_text, of_kind, refusal, scripted_agent};
 pub use swb::Swb;
 pub use terminal::Terminal;
-pub use web::{HttpResponse, Web, WebClient, read_response, resize};
+pub use web::{HttpResponse, Web, WebClient, read_response, resize, sorted_keys};
 
 use std::time::{Duration, Instant};
 

@@ -282,6 +282,13 @@ impl WebClient {
     }
 }
 
+/// The names of an object's fields, in the order of the alphabet.
+pub fn sorted_keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    keys.sort_unstable();
+    keys
+}
+
 /// The message that resizes a terminal.
 pub fn resize(cols: u16, rows: u16) -> Value {
     json!({"type": "resize", "cols": cols, "rows": rows})

@@ -10,7 +10,7 @@ const READER: &str =
 
 fn reader(swb: &Swb) {
     swb.script("a", READER);
-    swb.ok(&["wait", "a", "--until", "text:up"]);
+    swb.ok(&["wait", "a", "--text", "up"]);
 }
 
 // CO-46
@@ -41,7 +41,7 @@ fn letters_are_passed_on_when_nothing_follows() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     swb.script("a", "stty raw -echo; echo up; exec cat");
-    swb.ok(&["wait", "a", "--until", "text:up"]);
+    swb.ok(&["wait", "a", "--text", "up"]);
     let mut client = web.socket("/ws?session=a");
     client.message("attached");
     client.input(b"exi");
@@ -53,7 +53,7 @@ fn letters_are_passed_on_when_nothing_follows() {
     // What a client typed last arrives although it has left.
     client.input(b"\rqui");
     drop(client);
-    swb.ok(&["wait", "a", "--until", "text:qui"]);
+    swb.ok(&["wait", "a", "--text", "qui"]);
 }
 
 // CO-46
@@ -62,7 +62,7 @@ fn repeated_interrupts_are_dropped() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     swb.script("a", "stty raw -echo; echo up; exec cat -v");
-    swb.ok(&["wait", "a", "--until", "text:up"]);
+    swb.ok(&["wait", "a", "--text", "up"]);
     let mut client = web.socket("/ws?session=a");
     client.message("attached");
     client.input(b"\x03\x03\x03x");
@@ -93,7 +93,7 @@ fn operations_are_filtered_as_well() {
     assert_eq!(asked["error"], "FORBIDDEN", "{asked}");
     let plain = ask(json!({"cmd": "send", "session": "a", "text": "plain", "enter": true}));
     assert_eq!(plain, json!({"id": 6, "ok": true}));
-    swb.ok(&["wait", "a", "--until", "text:line=plain"]);
+    swb.ok(&["wait", "a", "--text", "line=plain"]);
     let log = swb.ok(&["logs", "a"]);
     assert!(!log.contains("line=exit") && !log.contains("line=quit") && !log.contains("over"), "{log}");
 }
@@ -105,7 +105,7 @@ fn shells_local_clients_and_sessions_without_a_filter_are_not_filtered() {
     let web = swb.web();
     reader(&swb);
     swb.ok(&["send", "a", "exit", "--enter"]);
-    swb.ok(&["wait", "a", "--until", "text:line=exit"]);
+    swb.ok(&["wait", "a", "--text", "line=exit"]);
     assert_eq!(web.request("POST", "/api/sessions/a/shell", "").json()["pty"], 1);
     let mut shell = web.socket("/ws?session=a&pty=1");
     shell.message("attached");

@@ -26,7 +26,7 @@ fn several_requests_are_under_way_at_once() {
     let swb = Swb::start(SWB);
     let mut control = swb.web().socket("/api/control");
     swb.make("a", &["cat"]);
-    control.text(&json!({"id": "wait", "cmd": "wait", "session": "a", "until": {"text": "ready"}}));
+    control.text(&json!({"id": "wait", "cmd": "wait", "session": "a", "text": "ready"}));
     control.text(&json!({"id": "events", "cmd": "events"}));
     assert_eq!(control.take(|message| message["id"] == "events")["ok"], true);
     assert_eq!(control.ask(&json!(1), json!({"cmd": "ls"}))["ok"], true);
@@ -45,7 +45,7 @@ fn a_wait_can_be_cancelled_and_ends_with_its_connection() {
     let swb = Swb::start(SWB);
     let mut control = swb.web().socket("/api/control");
     swb.make("a", &["cat"]);
-    control.text(&json!({"id": 1, "cmd": "wait", "session": "a", "until": {"text": "never"}}));
+    control.text(&json!({"id": 1, "cmd": "wait", "session": "a", "text": "never"}));
     assert_eq!(control.ask(&json!(2), json!({"cmd": "cancel", "request": 1}))["ok"], true);
     assert_eq!(control.take(|message| message["id"] == 1)["error"], "CANCELLED");
     assert_eq!(control.ask(&json!(3), json!({"cmd": "cancel", "request": 1}))["error"], "INVALID_COMMAND");
@@ -56,14 +56,14 @@ fn typed_operations_arrive_in_their_order() {
     let swb = Swb::start(SWB);
     let mut control = swb.web().socket("/api/control");
     swb.script("a", "stty -echo; echo up; cat");
-    swb.ok(&["wait", "a", "--until", "text:up"]);
+    swb.ok(&["wait", "a", "--text", "up"]);
     for number in 0..40 {
         control.text(&json!({"id": number, "cmd": "send", "session": "a", "text": format!("<{number}>")}));
     }
     control.text(&json!({"id": 99, "cmd": "keys", "session": "a", "keys": ["Enter"]}));
     control.take(|message| message["id"] == 99);
     let expected: String = (0..40).map(|number| format!("<{number}>")).collect();
-    swb.ok(&["wait", "a", "--until", "text:<39>"]);
+    swb.ok(&["wait", "a", "--text", "<39>"]);
     assert!(swb.ok(&["logs", "a"]).contains(&expected));
 }
 
@@ -107,7 +107,7 @@ fn the_number_of_requests_under_way_is_bounded() {
     let mut control = swb.web().socket("/api/control");
     swb.make("a", &["cat"]);
     for number in 0..64 {
-        control.text(&json!({"id": number, "cmd": "wait", "session": "a", "until": {"text": "never"}}));
+        control.text(&json!({"id": number, "cmd": "wait", "session": "a", "text": "never"}));
     }
     assert_eq!(control.ask(&json!("one more"), json!({"cmd": "ls"}))["error"], "LIMIT_REACHED");
     assert!(control.is_quiet_for(QUIET));

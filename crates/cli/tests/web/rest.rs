@@ -2,7 +2,7 @@
 
 use crate::SWB;
 use serde_json::json;
-use swb_testkit::{Swb, resize, wait_for};
+use swb_testkit::{Swb, resize, sorted_keys, wait_for};
 
 // CO-45, CO-69
 #[test]
@@ -11,7 +11,9 @@ fn sessions_are_listed_created_and_killed() {
     let web = swb.web();
     assert_eq!(web.request("GET", "/api/sessions", "").json(), json!([]));
     let dir = swb.workspace("api");
-    std::fs::write(swb.paths().default_coopfile(), "[agent]\ncommand = \"cat\"\n").unwrap();
+    let coopfile = swb.paths().default_coopfile();
+    std::fs::create_dir_all(coopfile.parent().unwrap()).unwrap();
+    std::fs::write(coopfile, "[agent]\ncommand = \"cat\"\n").unwrap();
     let create = json!({"name": "api", "workspace": dir}).to_string();
     let created = web.request("POST", "/api/sessions", &create);
     assert_eq!(created.status, 200, "{created:?}");
@@ -19,8 +21,10 @@ fn sessions_are_listed_created_and_killed() {
     let again = web.request("POST", "/api/sessions", &create);
     assert_eq!((again.status, &again.json()["error"]), (409, &json!("SESSION_EXISTS")));
     let listed = web.request("GET", "/api/sessions", "").json();
-    let keys: Vec<&String> = listed[0].as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["created", "local_clients", "name", "pid", "ptys", "web_clients", "workspace"]);
+    assert_eq!(
+        sorted_keys(&listed[0]),
+        ["created", "local_clients", "name", "pid", "ptys", "web_clients", "workspace"]
+    );
     let killed = web.request("DELETE", "/api/sessions/api", "");
     assert_eq!((killed.status, &killed.json()["ok"]), (200, &json!(true)));
     wait_for("the session to end", || {
