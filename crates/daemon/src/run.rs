@@ -152,22 +152,13 @@ impl DaemonSetup {
             conversations = Some(scriptschnell.clone());
             control = control.with_conversations(scriptschnell);
         }
-        let setup = web::WebSetup {
-            config: &self.config.web,
-            paths: &self.paths,
-            fronts: &fronts,
-            operations,
-            tokens: Arc::clone(&host.tokens),
-            conversations,
-        };
-        let web_warnings = web::open(setup, &engine, &host).await;
-        // Set once, here.
-        let _set = host.web_warnings.set(web_warnings);
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
         agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.clippy {
             Clippy::new(engine.relay(), fronts.clone()).listen(listener)?;
         }
+        // After the sockets on this machine: finding the address of a host may take a while.
+        self.open_web(&fronts, operations, conversations, &host).await;
         engine.ready();
         tracing::info!(
             pid = std::process::id(),
@@ -198,6 +189,21 @@ impl DaemonSetup {
                 self.hand_over(&engine, &upgrade).await
             }
         }
+    }
+
+    async fn open_web(
+        &self,
+        fronts: &Fronts,
+        operations: Operations,
+        conversations: Option<ScriptSchnell>,
+        host: &Arc<DaemonHost>,
+    ) {
+        let tokens = Arc::clone(&host.tokens);
+        let (config, paths) = (&self.config.web, &self.paths);
+        let setup = web::WebSetup { config, paths, fronts, operations, tokens, conversations };
+        let warnings = web::open(setup, &host.engine, host).await;
+        // Set once, here.
+        let _set = host.web_warnings.set(warnings);
     }
 
     /// Moves a new keeper, and a daemon that the user does not run in the foreground, away from what started them. Before

@@ -19,6 +19,7 @@ pub use role::{Role, Scope};
 pub use size::Size;
 pub use time::Timestamp;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -30,7 +31,9 @@ pub const CONNECTION_VARIABLE: &str = "SWB_CONNECTION";
 pub const INTERRUPTED_BY_SHUTDOWN: &str = "the daemon is shutting down; the answer was interrupted";
 
 /// Number of a PTY within its session: 0 is the agent, the others are shells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct PtyId(pub u32);
 

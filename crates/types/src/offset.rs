@@ -1,5 +1,6 @@
 //! Positions in the output of a PTY.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -7,7 +8,9 @@ use std::ops::{Add, AddAssign, Sub};
 /// Absolute position in the output of one PTY: the number of bytes before it since the PTY was made.
 ///
 /// Its arithmetic saturates. Output never reaches 2^64 bytes, but an offset that a client sends can be any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Offset(pub u64);
 

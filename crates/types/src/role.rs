@@ -1,12 +1,13 @@
 //! Roles and scopes: what a caller may do, and to which sessions.
 
 use crate::SessionName;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
 /// What a caller may do. Which operation needs which role is one table, where operations are executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Read: list sessions, see screens, logs, turns, events and history, attach without input.

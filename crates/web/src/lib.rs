@@ -19,6 +19,8 @@ mod chat;
 mod control;
 mod failures;
 mod limits;
+#[cfg(test)]
+mod openapi;
 mod origin;
 mod pages;
 mod places;

@@ -55,6 +55,18 @@ pub(crate) async fn index(
     }
 }
 
+/// `GET /api/openapi.json`
+pub(crate) async fn openapi() -> Response {
+    ([(CONTENT_TYPE, "application/json")], include_str!("../../../docs/protocols/openapi.json"))
+        .into_response()
+}
+
+/// `GET /api/schema.json`
+pub(crate) async fn schema() -> Response {
+    ([(CONTENT_TYPE, "application/json")], include_str!("../../../docs/protocols/operations.schema.json"))
+        .into_response()
+}
+
 /// `GET /sign-in.js`
 pub(crate) async fn sign_in_script() -> Response {
     ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SIGN_IN_SCRIPT).into_response()

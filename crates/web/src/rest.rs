@@ -8,6 +8,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -48,10 +49,13 @@ pub(crate) async fn kill(
 }
 
 /// The fields of a request for a shell.
-#[derive(Debug, Default, Deserialize)]
-struct ShellFields {
+#[derive(Debug, Default, JsonSchema, Deserialize)]
+pub(crate) struct ShellFields {
+    /// Program; `/bin/sh` by default.
     command: Option<String>,
+    /// Columns of the terminal.
     cols: Option<u16>,
+    /// Rows of the terminal.
     rows: Option<u16>,
 }
 
@@ -69,9 +73,12 @@ pub(crate) async fn shell(
     Ok(json(&site.execute(&visitor, Operation::Shell(shell)).await?))
 }
 
-#[derive(Debug, Deserialize)]
-struct SizeFields {
+/// The size of a terminal.
+#[derive(Debug, JsonSchema, Deserialize)]
+pub(crate) struct SizeFields {
+    /// Columns, at least 1.
     cols: u16,
+    /// Rows, at least 1.
     rows: u16,
 }
 

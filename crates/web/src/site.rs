@@ -94,6 +94,8 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         .route("/api/sessions/{name}/shell", post(rest::shell))
         .route("/api/sessions/{name}/pty", get(terminal::open_sized))
         .route("/api/sessions/{name}/pty/{pty}/resize", post(rest::resize))
+        .route("/api/openapi.json", get(pages::openapi))
+        .route("/api/schema.json", get(pages::schema))
         .route("/api/control", get(control::open))
         .route("/api/chat", get(chat::open))
         .route("/ws", get(terminal::open))

@@ -1,7 +1,7 @@
 //! coop's REST.
 
 use crate::SWB;
-use serde_json::json;
+use serde_json::{Value, json};
 use swb_testkit::{Swb, resize, sorted_keys, wait_for};
 
 // CO-45, CO-69
@@ -98,4 +98,18 @@ fn a_terminal_is_resized_by_request() {
     assert_eq!(watcher.request("POST", "/api/sessions/a/pty/0/resize", &resize).status, 403);
     let mut sized = web.socket("/api/sessions/a/pty?pty=0&cols=77&rows=21");
     assert_eq!(sized.message("attached")["cols"], 77);
+}
+
+#[test]
+fn interfaces_are_described_by_documents() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    let openapi = web.request("GET", "/api/openapi.json", "").json();
+    assert!(openapi["paths"]["/api/sessions"]["post"].is_object());
+    let schema = web.request("GET", "/api/schema.json", "").json();
+    let titles: Vec<&Value> = schema["oneOf"].as_array().unwrap().iter().map(|one| &one["title"]).collect();
+    assert!(titles.contains(&&json!("approval")) && titles.contains(&&json!("filter")));
+    for path in ["/api/openapi.json", "/api/schema.json"] {
+        assert_eq!(web.bare("GET", path, &[], "").status, 403, "{path}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Bytes as base64 text in JSON.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
@@ -11,6 +12,16 @@ pub struct Base64(pub Vec<u8>);
 impl Serialize for Base64 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl JsonSchema for Base64 {
+    fn schema_name() -> Cow<'static, str> {
+        "Base64".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "contentEncoding": "base64", "description": "Bytes as base64 text."})
     }
 }
 

@@ -1,15 +1,16 @@
 //! *Addition*: conversations with agents, their approvals, and workspaces.
 
 use super::operation::{is_false, null_as_default};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Lists pending approvals.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Approvals {}
 
 /// Shows or decides an approval: with `approved` or `option` it is decided, without both only shown.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Approval {
     /// Id of the approval.
     pub approval: String,
@@ -35,7 +36,7 @@ impl Approval {
 }
 
 /// Lists conversations, or searches the messages of saved ones.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct History {
     /// Only conversations of this directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +53,7 @@ pub struct History {
 }
 
 /// Requests a conversation and its messages.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Conversation {
     /// Its name.
     pub session: String,
@@ -62,18 +63,18 @@ pub struct Conversation {
 }
 
 /// Removes a conversation from memory and from disk.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Forget {
     /// Its name.
     pub session: String,
 }
 
 /// Lists the known workspaces.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Workspaces {}
 
 /// Stores or creates a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Workspace {
     /// Its directory; with `worktree`, that of the repository.
     pub path: String,
@@ -92,11 +93,11 @@ pub struct Workspace {
 }
 
 /// Lists the agents that can be chosen.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Agents {}
 
 /// Origin of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ApprovalKind {
@@ -111,7 +112,7 @@ pub enum ApprovalKind {
 }
 
 /// One option.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ChoiceItem {
     /// Its id.
     pub id: String,
@@ -122,7 +123,7 @@ pub struct ChoiceItem {
 }
 
 /// A pending approval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ApprovalItem {
     /// Its id.
     pub id: String,
@@ -154,7 +155,7 @@ pub struct ApprovalItem {
 }
 
 /// Pending approvals, oldest first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ApprovalsReply {
     /// Always true.
     pub ok: bool,
@@ -166,7 +167,7 @@ pub struct ApprovalsReply {
 }
 
 /// One approval.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ApprovalReply {
     /// Always true.
     pub ok: bool,
@@ -175,7 +176,7 @@ pub struct ApprovalReply {
 }
 
 /// A conversation in a list.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ConversationItem {
     /// Its name.
     pub session: String,
@@ -210,7 +211,7 @@ pub struct ConversationItem {
 }
 
 /// A message that a search found.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct HitItem {
     /// The conversation.
     pub conversation: ConversationItem,
@@ -225,7 +226,7 @@ pub struct HitItem {
 }
 
 /// Conversations, the newest first; or messages, the best match first.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct HistoryReply {
     /// Always true.
     pub ok: bool,
@@ -241,7 +242,7 @@ pub struct HistoryReply {
 }
 
 /// A part of a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PartItem {
@@ -289,7 +290,7 @@ pub enum PartItem {
 }
 
 /// A message, or the part of it that fits.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct MessageItem {
     /// Its number in the conversation.
     pub number: u64,
@@ -313,7 +314,7 @@ pub struct MessageItem {
 }
 
 /// A page of a conversation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ConversationReply {
     /// Always true.
     pub ok: bool,
@@ -360,7 +361,7 @@ impl MessageItem {
 }
 
 /// A workspace, and what git knows of it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct WorkspaceItem {
     /// Its directory.
     pub path: String,
@@ -408,7 +409,7 @@ pub struct WorkspaceItem {
 }
 
 /// The known workspaces.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct WorkspacesReply {
     /// Always true.
     pub ok: bool,
@@ -420,7 +421,7 @@ pub struct WorkspacesReply {
 }
 
 /// A workspace that was stored or created.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct WorkspaceReply {
     /// Always true.
     pub ok: bool,
@@ -429,7 +430,7 @@ pub struct WorkspaceReply {
 }
 
 /// An agent that can be chosen.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct ChatAgentItem {
     /// Its name.
     pub name: String,
@@ -440,7 +441,7 @@ pub struct ChatAgentItem {
 }
 
 /// Agents that can be chosen, the default one first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct AgentsReply {
     /// Always true.
     pub ok: bool,

@@ -2,11 +2,12 @@
 
 use crate::limits;
 use crate::text::clip;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Machine-readable reason of an error reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ErrorCode {
@@ -94,7 +95,7 @@ impl fmt::Display for ErrorCode {
 }
 
 /// The reply to a request that was not carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorReply {
     /// Always false.
@@ -104,7 +105,7 @@ pub struct ErrorReply {
     /// The reason, for people.
     #[serde(default)]
     pub message: String,
-    /// The existing session, with [`ErrorCode::SessionExists`] (CO-21).
+    /// The existing session, with `SESSION_EXISTS` (CO-21).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// What people can do, in terms of the command line.

@@ -17,6 +17,7 @@ mod error;
 pub mod inherited;
 mod operation;
 mod reply;
+pub mod schema;
 mod screen;
 mod stream;
 mod turns;

@@ -10,6 +10,7 @@ use super::conversations::{
 use super::screen::{Keys, Screen, Wait};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use super::web::{Filter, Revoke, Serve, Token, Tokens, Whoami};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use swb_types::{Offset, PtyId, Role};
@@ -20,7 +21,7 @@ const DEFAULT_COLS: u16 = 120;
 const DEFAULT_ROWS: u16 = 40;
 
 /// First message of a connection (CO-11).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Handshake {
     /// Protocol version that the client speaks.
     pub version: u32,
@@ -43,7 +44,7 @@ impl Handshake {
 }
 
 /// A command; on the wire, `cmd` holds the variant's name in lower case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "cmd", rename_all = "lowercase")]
 pub enum Operation {
     /// Creates a session.
@@ -183,7 +184,7 @@ impl Operation {
 }
 
 /// Creates a session (CO-19).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Create {
     /// Name; by default the last component of `workspace`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,7 +236,7 @@ pub struct Create {
 }
 
 /// When the command of a new session starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Start {
     /// At once.
@@ -246,7 +247,7 @@ pub enum Start {
 }
 
 /// Enters stream mode on a PTY (CO-29).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Attach {
     /// Name or workspace.
     pub session: String,
@@ -357,7 +358,7 @@ impl StreamOptions {
 }
 
 /// Where a stream stops by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
     /// At the end of the output at the time the client attaches.
@@ -365,7 +366,7 @@ pub enum Until {
 }
 
 /// Starts a shell in a session (CO-34).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Shell {
     /// Name or workspace.
     pub session: String,
@@ -447,7 +448,7 @@ impl Shell {
 }
 
 /// Lists sessions (CO-37).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Ls {
     /// *Addition*: include details of each session.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
@@ -458,7 +459,7 @@ pub struct Ls {
 }
 
 /// Kills sessions (CO-40, CO-41).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Kill {
     /// Name or workspace; required unless `all` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -472,14 +473,14 @@ pub struct Kill {
 }
 
 /// Creates a tunnel to a session (CO-47).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Tunnel {
     /// Name or workspace.
     pub session: String,
 }
 
 /// Stops the daemon (CO-48).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Shutdown {
     /// *Addition*: kill all sessions first.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
@@ -487,14 +488,14 @@ pub struct Shutdown {
 }
 
 /// Lists the PTYs of a session (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct SessionLs {
     /// Name or workspace.
     pub session: String,
 }
 
 /// Kills one PTY (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct SessionKill {
     /// Name or workspace.
     pub session: String,
@@ -503,7 +504,7 @@ pub struct SessionKill {
 }
 
 /// Returns old output (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Logs {
     /// Name or workspace.
     pub session: String,
@@ -526,7 +527,7 @@ impl Logs {
 }
 
 /// Restarts the process of a PTY (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Restart {
     /// Name or workspace.
     pub session: String,
@@ -543,7 +544,7 @@ impl Restart {
 }
 
 /// *Addition*: types into a terminal; has either `text` or `data`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Send {
     /// Name or workspace.
     pub session: String,
@@ -577,7 +578,7 @@ impl Send {
 }
 
 /// *Addition*: replaces the running program by a newer one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Upgrade {
     /// Path of the new program; the running one by default.
     #[serde(skip_serializing_if = "Option::is_none")]

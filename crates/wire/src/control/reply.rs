@@ -8,11 +8,12 @@ use super::codec::VERSION;
 use super::error::ErrorCode;
 use super::turns::AgentItem;
 use super::web::WebStatus;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
 /// Reply to the handshake (CO-11, CO-12).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct HandshakeReply {
     /// Version that the daemon speaks, also in a rejection.
     pub version: u32,
@@ -40,7 +41,7 @@ impl HandshakeReply {
 }
 
 /// Reply that a request was carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct OkReply {
     /// Always true.
     pub ok: bool,
@@ -53,7 +54,7 @@ impl Default for OkReply {
 }
 
 /// Reply to `create` (CO-19).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Created {
     /// Always true.
     pub ok: bool,
@@ -64,7 +65,7 @@ pub struct Created {
 }
 
 /// Reply to `attach` and `shell`, after which the connection is in stream mode (CO-29, CO-34).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Attached {
     /// Always true.
     pub ok: bool,
@@ -98,7 +99,7 @@ impl Default for Attached {
 }
 
 /// How far a client's stream of input has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct InputCount {
     /// The stream was not known: nothing of it was counted before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -111,7 +112,7 @@ pub struct InputCount {
 }
 
 /// Reply to `ls` (CO-37).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LsReply {
     /// Always true.
     pub ok: bool,
@@ -120,7 +121,7 @@ pub struct LsReply {
 }
 
 /// One session in a list (CO-37).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SessionItem {
     /// Name.
     pub name: String,
@@ -142,7 +143,7 @@ pub struct SessionItem {
 }
 
 /// *Addition*: what `ls` adds to a session with `details`; the fields are beside the others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SessionDetails {
     /// Command of the agent PTY.
     pub argv: Vec<String>,
@@ -166,7 +167,7 @@ pub struct SessionDetails {
 }
 
 /// State of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
     /// The command has not been started.
@@ -180,7 +181,7 @@ pub enum SessionStatus {
 }
 
 /// How a session was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// As the terminal of a conversation.
@@ -192,7 +193,7 @@ pub enum Origin {
 }
 
 /// One PTY in a list (CO-37, CO-38).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PtyItem {
     /// Number.
     pub id: PtyId,
@@ -206,7 +207,7 @@ pub struct PtyItem {
 }
 
 /// Purpose of a PTY.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PtyRole {
     /// The command that the session was created for.
@@ -216,7 +217,7 @@ pub enum PtyRole {
 }
 
 /// Reply to `tunnel` (CO-47).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TunnelReply {
     /// Always true.
     pub ok: bool,
@@ -229,7 +230,7 @@ pub struct TunnelReply {
 }
 
 /// Reply to `sessionls` (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SessionLsReply {
     /// Always true.
     pub ok: bool,
@@ -240,7 +241,7 @@ pub struct SessionLsReply {
 }
 
 /// Reply to `logs` (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LogsReply {
     /// Always true.
     pub ok: bool,
@@ -255,7 +256,7 @@ impl LogsReply {
 }
 
 /// Reply to `restart` (CO-51).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RestartReply {
     /// Always true.
     pub ok: bool,
@@ -266,7 +267,7 @@ pub struct RestartReply {
 }
 
 /// *Addition*: reply to `status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StatusReply {
     /// Always true.
     pub ok: bool,
@@ -285,15 +286,15 @@ pub struct StatusReply {
     pub warnings: Vec<String>,
 }
 
-/// The keeper, in a [`StatusReply`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The keeper, in the reply to `status`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct KeeperStatus {
     /// Its process.
     pub pid: u32,
 }
 
-/// The daemon, in a [`StatusReply`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The daemon, in the reply to `status`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DaemonStatus {
     /// Its process.
     pub pid: u32,
@@ -307,8 +308,8 @@ pub struct DaemonStatus {
     pub started: u64,
 }
 
-/// One dialect, in a [`StatusReply`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One dialect, in the reply to `status`.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct DialectStatus {
     /// Name of the dialect.
     pub name: String,
@@ -319,7 +320,7 @@ pub struct DialectStatus {
 }
 
 /// State of a dialect; on the wire `listening`, `off` or `failed: ` and the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum DialectState {
     /// Clients can connect.

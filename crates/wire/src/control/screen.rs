@@ -2,11 +2,12 @@
 
 use super::base64::Base64;
 use super::operation::{is_false, null_as_default};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
 /// Requests the contents of a terminal.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Screen {
     /// Name or workspace.
     pub session: String,
@@ -39,7 +40,7 @@ impl Screen {
 }
 
 /// Format of a screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScreenFormat {
     /// Cells, cursor and modes as an object.
@@ -56,7 +57,7 @@ pub enum ScreenFormat {
 }
 
 /// Waits for conditions on a terminal; has at least one, and the first to hold ends the wait.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Wait {
     /// Name or workspace.
     pub session: String,
@@ -78,13 +79,13 @@ pub struct Wait {
     /// The agent has reached this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<WaitUntil>,
-    /// With [`WaitUntil::Turn`]: number of the last known turn; without it, turns completed before do not count.
+    /// With `turn`: number of the last known turn; without it, turns completed before do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
 
 /// A state of an agent to wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitUntil {
     /// It waits for input.
@@ -110,7 +111,7 @@ impl Wait {
 }
 
 /// Presses keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Keys {
     /// Name or workspace.
     pub session: String,
@@ -134,7 +135,7 @@ impl Keys {
 /// Reply to `screen`: either `screen`, or `cols`, `rows` and `data`.
 ///
 /// The type of `screen` is not known to this crate: the daemon writes its own type, a client reads any JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ScreenReply<T = serde_json::Value> {
     /// Always true.
     pub ok: bool,
@@ -153,8 +154,8 @@ pub struct ScreenReply<T = serde_json::Value> {
     /// The screen as text, picture or terminal bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Base64>,
-    /// The screen as an object, with [`ScreenFormat::Json`].
-    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    /// The screen as an object, with the format `json`.
+    #[serde(default = "Option::<T>::default", skip_serializing_if = "Option::is_none")]
     pub screen: Option<T>,
 }
 
@@ -165,19 +166,19 @@ impl<T> ScreenReply<T> {
 }
 
 /// Reply to `wait`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WaitReply {
     /// Always true.
     pub ok: bool,
     /// Which condition held.
     pub met: WaitOutcome,
-    /// What matched, with [`WaitOutcome::Text`].
+    /// What matched, with `text`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The exit code, with [`WaitOutcome::Exit`].
+    /// The exit code, with `exit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// The turn, with [`WaitOutcome::Turn`].
+    /// The turn, with `turn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// Position in the output at which it held.
@@ -185,7 +186,7 @@ pub struct WaitReply {
 }
 
 /// Why a wait ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitOutcome {
     /// The text matched.
@@ -220,7 +221,7 @@ impl WaitOutcome {
 }
 
 /// Reply to `keys`, once the terminal has accepted all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct KeysReply {
     /// Always true.
     pub ok: bool,
@@ -232,7 +233,7 @@ pub struct KeysReply {
 }
 
 /// Reply to `send`, once the terminal has accepted all of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SendReply {
     /// Always true.
     pub ok: bool,

@@ -1,10 +1,11 @@
 //! Control messages of stream mode.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
 
 /// A control message of a client (CO-58, CO-59).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(tag = "cmd", rename_all = "lowercase")]
 pub enum ClientControl {
     /// Its terminal has a new size; either dimension may be zero, which is ignored.
@@ -19,7 +20,7 @@ pub enum ClientControl {
 }
 
 /// A control message of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The process has ended for good (CO-61).

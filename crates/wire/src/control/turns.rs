@@ -2,11 +2,12 @@
 
 use super::base64::Base64;
 use super::operation::{is_false, null_as_default};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::{Offset, PtyId};
 
 /// Lists the turns of a session, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Turns {
     /// Name or workspace.
     pub session: String,
@@ -16,7 +17,7 @@ pub struct Turns {
 }
 
 /// Requests a turn, or a piece of it; has either `turn_id` or `session`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Turn {
     /// Id of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +37,7 @@ pub struct Turn {
 }
 
 /// Captures a turn into the relay buffer; has either `turn_id` or `session`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Capture {
     /// Id of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +48,7 @@ pub struct Capture {
 }
 
 /// Types the relay buffer into a session, unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Paste {
     /// Name or workspace.
     pub session: String,
@@ -63,7 +64,7 @@ pub struct Paste {
 }
 
 /// Types a turn of one session into another.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Relay {
     /// Id of a turn, or a session whose latest turn is relayed.
     pub from: String,
@@ -90,7 +91,7 @@ pub struct Relay {
 }
 
 /// Submits a text to an agent and waits for its turn.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Ask {
     /// Name or workspace.
     pub session: String,
@@ -105,14 +106,14 @@ pub struct Ask {
 }
 
 /// Requests an agent's state and the evidence for it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Explain {
     /// Name or workspace.
     pub session: String,
 }
 
 /// Follows the events.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Events {
     /// Position after the last known event; only new events without it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +124,7 @@ pub struct Events {
 }
 
 /// A report of an agent's hook about its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Hook {
     /// Name or workspace.
     pub session: String,
@@ -132,7 +133,7 @@ pub struct Hook {
 }
 
 /// A state that a hook can report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookState {
     /// It works.
@@ -148,7 +149,7 @@ pub enum HookState {
 }
 
 /// State of an agent; a state of a newer daemon reads as `unknown`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum AgentState {
@@ -186,7 +187,7 @@ impl AgentState {
 }
 
 /// State of a session's agent, in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct AgentItem {
     /// The state.
     pub state: AgentState,
@@ -201,7 +202,7 @@ pub struct AgentItem {
 }
 
 /// Reply to `turns`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TurnsReply {
     /// Always true.
     pub ok: bool,
@@ -212,7 +213,7 @@ pub struct TurnsReply {
 }
 
 /// One turn in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TurnItem {
     /// Its id: `<session>:<number>`.
     pub turn_id: String,
@@ -230,7 +231,7 @@ pub struct TurnItem {
 }
 
 /// Where the text of a turn comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TextSource {
@@ -256,7 +257,7 @@ impl TextSource {
 }
 
 /// Reply to `turn`: all fields, and as much of content and text as fits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TurnReply {
     /// Always true.
     pub ok: bool,
@@ -266,7 +267,7 @@ pub struct TurnReply {
 }
 
 /// A turn.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TurnObject {
     /// Its id: `<session>:<number>`.
     pub turn_id: String,
@@ -325,7 +326,7 @@ pub struct TurnObject {
 }
 
 /// Reply to `capture`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct CaptureReply {
     /// Always true.
     pub ok: bool,
@@ -336,7 +337,7 @@ pub struct CaptureReply {
 }
 
 /// Reply to `relay`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RelayReply {
     /// Always true.
     pub ok: bool,
@@ -350,7 +351,7 @@ pub struct RelayReply {
 }
 
 /// Reply to `ask`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct AskReply {
     /// Always true.
     pub ok: bool,
@@ -359,16 +360,16 @@ pub struct AskReply {
     /// Whether the agent is waiting for an answer or a permission.
     #[serde(default, skip_serializing_if = "is_false")]
     pub asking: bool,
-    /// The evidence for that, with [`AskResult::Asking`]; why nothing was typed, with [`AskResult::Timeout`].
+    /// The evidence for that, with `asking`; why nothing was typed, with `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The turn, with [`AskResult::Turn`].
+    /// The turn, with `turn`.
     #[serde(flatten)]
     pub turn: Option<TurnObject>,
 }
 
 /// What ended an `ask`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskResult {
     /// A turn.
@@ -382,7 +383,7 @@ pub enum AskResult {
 }
 
 /// Reply to `explain`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ExplainReply {
     /// Always true.
     pub ok: bool,
@@ -405,7 +406,7 @@ pub struct ExplainReply {
 }
 
 /// A piece of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EvidenceItem {
     /// Kind of signal.
     pub signal: String,
@@ -418,7 +419,7 @@ pub struct EvidenceItem {
 }
 
 /// Reply to `events`, after which each event is sent in a control frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EventsReply {
     /// Always true.
     pub ok: bool,
@@ -427,7 +428,7 @@ pub struct EventsReply {
 }
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EventItem {
     /// Position after it.
     pub cursor: String,
@@ -442,7 +443,7 @@ pub struct EventItem {
 }
 
 /// The kinds of events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum EventBody {

@@ -1,11 +1,12 @@
 //! Operations for clients elsewhere: the web server, tokens with roles, and the filter for their input.
 
 use super::operation::{is_false, null_as_default};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::Role;
 
 /// Starts the web server (CO-42), or stops all web servers.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Serve {
     /// TCP port.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +38,7 @@ impl Serve {
 }
 
 /// Reply to `serve` (CO-42).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ServeReply {
     /// Always true.
     pub ok: bool,
@@ -56,7 +57,7 @@ pub struct ServeReply {
 }
 
 /// *Addition*: reply to `serve` with `stop`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct StopServeReply {
     /// Always true.
     pub ok: bool,
@@ -65,7 +66,7 @@ pub struct StopServeReply {
 }
 
 /// *Addition*: one web server, in the reply to `status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WebStatus {
     /// Address bound.
     pub host: String,
@@ -78,7 +79,7 @@ pub struct WebStatus {
 }
 
 /// *Addition*: creates a token for clients elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Token {
     /// What its holder may do; `watch` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +99,7 @@ pub struct Token {
 }
 
 /// *Addition*: reply to `token`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TokenReply {
     /// Always true.
     pub ok: bool,
@@ -115,11 +116,11 @@ pub struct TokenReply {
 }
 
 /// *Addition*: lists tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Tokens {}
 
 /// *Addition*: reply to `tokens`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TokensReply {
     /// Always true.
     pub ok: bool,
@@ -128,7 +129,7 @@ pub struct TokensReply {
 }
 
 /// *Addition*: one token in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct TokenItem {
     /// Its id.
     pub id: String,
@@ -147,18 +148,18 @@ pub struct TokenItem {
 }
 
 /// *Addition*: revokes a token and closes its connections.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Revoke {
     /// Id or label of the token.
     pub token: String,
 }
 
 /// *Addition*: returns what the caller may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Whoami {}
 
 /// *Addition*: reply to `whoami`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WhoamiReply {
     /// Always true.
     pub ok: bool,
@@ -175,7 +176,7 @@ pub struct WhoamiReply {
 }
 
 /// *Addition*: switches the filter for input from elsewhere to the agent's terminal (CO-46), or shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Filter {
     /// Name or workspace.
     pub session: String,
@@ -185,7 +186,7 @@ pub struct Filter {
 }
 
 /// *Addition*: reply to `filter`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct FilterReply {
     /// Always true.
     pub ok: bool,

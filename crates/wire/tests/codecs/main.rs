@@ -12,6 +12,7 @@ mod hostile;
 mod keepty;
 mod reading;
 mod round_trip;
+mod schema;
 mod scriptschnell_golden;
 mod scriptschnell_round_trip;
 #[path = "../vectors/mod.rs"]
