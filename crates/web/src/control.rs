@@ -10,14 +10,11 @@ use axum::extract::State;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use axum::response::Response;
 use futures_util::StreamExt;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_operations::{EventStream, HostAction, Outcome, Then};
-use swb_wire::control::{
-    ErrorCode, ErrorReply, OkReply, Operation, encode_body, operation_name, parse_operation,
-};
+use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation, encode_body};
+use swb_wire::web::request::{Id, WebRequest, read_request, with_id};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -77,9 +74,6 @@ enum Outgoing {
     Sent(oneshot::Sender<()>),
 }
 
-/// The id of a request: a number or a string, as the client wrote it.
-type Id = String;
-
 /// What the requests of one connection share.
 #[derive(Clone)]
 struct Exchange {
@@ -95,13 +89,6 @@ struct Request {
     exchange: Exchange,
     id: Id,
     cancelled: CancellationToken,
-}
-
-/// A message of the client.
-enum Incoming {
-    Operation(Operation),
-    /// Ends a wait or a stream of events.
-    Cancel(Id),
 }
 
 impl Exchange {
@@ -122,7 +109,7 @@ impl Exchange {
                     continue;
                 }
             };
-            let (id, incoming) = match read(&text) {
+            let (id, incoming) = match read_request(&text) {
                 Ok(message) => message,
                 Err((id, error)) => {
                     self.send_error(id.as_deref(), error).await;
@@ -137,12 +124,12 @@ impl Exchange {
                 }
             };
             match incoming {
-                Incoming::Cancel(other) => request.cancel(&other).await,
+                WebRequest::Cancel(other) => request.cancel(&other).await,
                 // What is typed arrives in the order in which it was sent.
-                Incoming::Operation(operation) if types(&operation) => {
+                WebRequest::Operation(operation) if types(&operation) => {
                     typing.send((request, operation)).await.ok()?;
                 }
-                Incoming::Operation(operation) => {
+                WebRequest::Operation(operation) => {
                     running.spawn(request.run(operation));
                 }
             }
@@ -272,95 +259,6 @@ fn prepared(operation: Operation) -> Result<Operation, ErrorReply> {
     }
 }
 
-/// Reads a message: its id, and what it requests.
-fn read(text: &str) -> Result<(Id, Incoming), (Option<Id>, ErrorReply)> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow)]
-        id: Option<&'a RawValue>,
-        #[serde(borrow)]
-        request: Option<&'a RawValue>,
-    }
-    let head: Head<'_> = serde_json::from_str(text)
-        .map_err(|error| (None, invalid(&format!("a message has to be a JSON object: {error}"))))?;
-    let id = head.id.and_then(valid_id);
-    let id = id.ok_or_else(|| (None, invalid("a message needs an 'id', a number or a short string")))?;
-    let bad = |error: ErrorReply| (Some(id.clone()), error);
-    if operation_name(text.as_bytes()).is_ok_and(|name| name == "cancel") {
-        let other = head.request.and_then(valid_id);
-        let other =
-            other.ok_or_else(|| bad(invalid("'cancel' needs 'request', the id of another request")))?;
-        return Ok((id, Incoming::Cancel(other)));
-    }
-    let operation = parse_operation(text.as_bytes()).map_err(|error| bad(error.into()))?;
-    Ok((id, Incoming::Operation(operation)))
-}
-
-/// A number or a string, as it was written.
-fn valid_id(value: &RawValue) -> Option<Id> {
-    let text = value.get();
-    let kind = text.starts_with(['"', '-']) || text.starts_with(|first: char| first.is_ascii_digit());
-    (kind && text.len() <= limits::ID).then(|| text.to_owned())
-}
-
-/// A JSON object with an id in front of its fields.
-fn with_id(id: Option<&str>, body: &[u8]) -> String {
-    let body = String::from_utf8_lossy(body);
-    match (id, body.strip_prefix('{')) {
-        (Some(id), Some("}")) => format!("{{\"id\":{id}}}"),
-        (Some(id), Some(rest)) => format!("{{\"id\":{id},{rest}"),
-        _ => body.into_owned(),
-    }
-}
-
 fn invalid(text: &str) -> ErrorReply {
     ErrorReply::new(ErrorCode::InvalidCommand, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id_of(text: &str) -> Result<Id, Option<Id>> {
-        read(text).map(|(id, _)| id).map_err(|(id, _)| id)
-    }
-
-    #[test]
-    fn ids_are_numbers_or_strings_and_come_back_as_written() {
-        assert_eq!(id_of(r#"{"id":7,"cmd":"ls"}"#), Ok("7".to_owned()));
-        assert_eq!(id_of(r#"{"cmd":"ls","id":"a\"b"}"#), Ok(r#""a\"b""#.to_owned()));
-        assert_eq!(id_of(r#"{"id":-1.5,"cmd":"ls"}"#), Ok("-1.5".to_owned()));
-        for without in [
-            r#"{"cmd":"ls"}"#,
-            r#"{"id":null,"cmd":"ls"}"#,
-            r#"{"id":[1],"cmd":"ls"}"#,
-            r#"{"id":true}"#,
-            "[1]",
-            "x",
-            "",
-        ] {
-            assert_eq!(id_of(without), Err(None), "{without}");
-        }
-        let long = format!(r#"{{"id":"{}","cmd":"ls"}}"#, "x".repeat(limits::ID));
-        assert_eq!(id_of(&long), Err(None));
-    }
-
-    #[test]
-    fn errors_about_an_operation_have_its_id() {
-        for bad in [
-            r#"{"id":7}"#,
-            r#"{"id":7,"cmd":"nope"}"#,
-            r#"{"id":7,"cmd":"kill","session":5}"#,
-            r#"{"id":7,"cmd":"cancel"}"#,
-        ] {
-            assert_eq!(id_of(bad), Err(Some("7".to_owned())), "{bad}");
-        }
-    }
-
-    #[test]
-    fn replies_carry_the_id() {
-        assert_eq!(with_id(Some("7"), br#"{"ok":true}"#), r#"{"id":7,"ok":true}"#);
-        assert_eq!(with_id(Some("\"a\""), b"{}"), r#"{"id":"a"}"#);
-        assert_eq!(with_id(None, br#"{"ok":false}"#), r#"{"ok":false}"#);
-    }
 }

@@ -21,8 +21,6 @@ pub(crate) const CHAT_MESSAGE: usize = 16 << 20;
 pub(crate) const CONVERSATIONS: usize = 64;
 /// Operations under way on one connection; a page has a dozen.
 pub(crate) const OPERATIONS: usize = 64;
-/// Bytes of the id of a request.
-pub(crate) const ID: usize = 128;
 /// Replies and events that wait for one connection.
 pub(crate) const OUTBOUND: usize = 64;
 /// How long a peer may read nothing although replies or events wait for it.

@@ -6,6 +6,7 @@
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, Uri};
 use std::net::IpAddr;
+use swb_wire::web::url::host_of;
 
 /// Where a request comes from, as far as it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,20 +58,6 @@ pub(crate) fn source(headers: &HeaderMap, tls: bool) -> Source {
         Some(authority) if !host.is_empty() && authority == host => Source::Own,
         _ => Source::Foreign,
     }
-}
-
-/// The host of an authority, in lower case, without brackets and port; `None` if it is malformed.
-fn host_of(authority: &str) -> Option<String> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            (host, port.strip_prefix(':').or(port.is_empty().then_some("0"))?)
-        }
-        None => authority.split_once(':').unwrap_or((authority, "0")),
-    };
-    port.parse::<u16>().ok()?;
-    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-    (!host.is_empty()).then_some(host)
 }
 
 #[cfg(test)]

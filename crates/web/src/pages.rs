@@ -1,6 +1,6 @@
 //! The page and its files, and how a person signs in.
 
-use crate::access::{Visitor, encode, query_value};
+use crate::access::Visitor;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::RawQuery;
@@ -8,6 +8,7 @@ use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTE
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use swb_wire::control::{ErrorCode, ErrorReply};
+use swb_wire::web::url::{encode, query_value};
 
 /// A file of the page.
 struct Asset {

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use swb_operations::{Outcome, Then};
 use swb_types::{PtyId, SessionName};
 use swb_wire::control::{
-    Attach, Create, ErrorCode, ErrorReply, Kill, Ls, LsReply, OkReply, Operation, Shell, parse_reply,
+    Attach, BadMessage, Create, ErrorCode, ErrorReply, Kill, Ls, LsReply, OkReply, Operation, Shell,
+    parse_reply,
 };
 
 type Reply = Result<Response, RestError>;
@@ -124,6 +125,12 @@ pub(crate) struct RestError(ErrorReply);
 impl From<ErrorReply> for RestError {
     fn from(error: ErrorReply) -> Self {
         Self(error)
+    }
+}
+
+impl From<BadMessage> for RestError {
+    fn from(bad: BadMessage) -> Self {
+        Self(bad.into())
     }
 }
 

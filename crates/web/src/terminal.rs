@@ -1,6 +1,6 @@
 //! An open terminal over a WebSocket (CO-45, CO-71, CO-72): binary messages are terminal bytes, text messages JSON.
 
-use crate::access::{Visitor, query_value};
+use crate::access::Visitor;
 use crate::limits;
 use crate::rest::{RestError, internal, invalid};
 use crate::site::Site;
@@ -11,42 +11,13 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::StreamExt;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use swb_operations::{OpenTerminal, Piece, TerminalInput, TerminalOutput, Then};
-use swb_types::{Offset, PtyId};
-use swb_wire::control::{Attach, Operation, StreamEvent};
+use swb_types::Offset;
+use swb_wire::control::{Operation, StreamEvent};
+use swb_wire::web::terminal::{ClientMessage, ServerMessage, attach};
+use swb_wire::web::url::query_value;
 use tokio::sync::mpsc;
-
-/// A text message of the server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum ServerMessage {
-    /// The first message: where the output begins, and the terminal's size.
-    Attached { offset: Offset, cols: u16, rows: u16 },
-    /// The next bytes are not output but a picture of the screen.
-    Repaint { offset: Offset, bytes: u64 },
-    /// From here on the output is for a terminal of another size.
-    Resized { cols: u16, rows: u16 },
-    /// The client was too slow and missed output.
-    Lagged { offset: Offset, dropped: u64 },
-    /// Something that a person should know.
-    Notice { text: String },
-    /// The process has ended for good.
-    Exited { code: i32 },
-}
-
-/// A text message of the client; unknown types are ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-enum ClientMessage {
-    Resize {
-        cols: u16,
-        rows: u16,
-    },
-    #[serde(other)]
-    Unknown,
-}
 
 /// `/ws?session=&pty=&token=`
 pub(crate) async fn open(
@@ -85,40 +56,6 @@ async fn open_terminal(
     let outcome = site.execute(&visitor, Operation::Attach(attach)).await?;
     let Then::Terminal(terminal) = outcome.then else { return Err(internal("no terminal")) };
     Ok(upgrade.on_upgrade(move |stream| serve(visitor, stream, *terminal)))
-}
-
-/// The attachment that a query describes.
-fn attach(session: String, query: &str) -> Result<Attach, RestError> {
-    let (watch, repaint) = (flag(query, "watch")?, flag(query, "repaint")?);
-    Ok(Attach {
-        session,
-        pty: Some(PtyId(number(query, "pty")?.unwrap_or(0))),
-        // A client that names no size takes the terminal as it is.
-        cols: Some(number(query, "cols")?.unwrap_or(0)),
-        rows: Some(number(query, "rows")?.unwrap_or(0)),
-        resume: number(query, "resume")?.map(Offset),
-        watch,
-        repaint,
-        // A watcher of another size gets cut-outs instead.
-        sizes: !(watch && repaint),
-        ..Attach::default()
-    })
-}
-
-fn number<T: std::str::FromStr>(query: &str, name: &str) -> Result<Option<T>, RestError> {
-    let Some(value) = query_value(query, name) else { return Ok(None) };
-    // `FromStr` would accept a sign.
-    let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    let number = value.parse().ok().filter(|_| digits);
-    number.map(Some).ok_or_else(|| invalid(&format!("the parameter '{name}' has to be a number in range")))
-}
-
-fn flag(query: &str, name: &str) -> Result<bool, RestError> {
-    match query_value(query, name).as_deref() {
-        None | Some("0") => Ok(false),
-        Some("1") => Ok(true),
-        Some(_) => Err(invalid(&format!("the parameter '{name}' has to be 0 or 1"))),
-    }
 }
 
 async fn serve(visitor: Visitor, stream: WebSocket, terminal: OpenTerminal) {
@@ -278,61 +215,5 @@ async fn receive_input(receiver: &mut Receiver, input: &TerminalInput, notices: 
             Some(Message::Ping(_) | Message::Pong(_) | Message::Close(_)) => {}
             None => return,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_describes_an_attachment() {
-        let plain = attach("s".to_owned(), "session=s&token=t").ok().unwrap();
-        assert_eq!(
-            (plain.pty, plain.resume, plain.watch, plain.repaint),
-            (Some(PtyId(0)), None, false, false)
-        );
-        assert_eq!((plain.cols, plain.rows, plain.sizes), (Some(0), Some(0), true));
-        let full = attach("s".to_owned(), "pty=2&resume=70000000000&repaint=1&watch=1&cols=80&rows=24")
-            .ok()
-            .unwrap();
-        assert_eq!((full.pty, full.resume), (Some(PtyId(2)), Some(Offset(70_000_000_000))));
-        assert!(full.watch && full.repaint && !full.sizes);
-        assert_eq!((full.cols, full.rows), (Some(80), Some(24)));
-    }
-
-    #[test]
-    fn malformed_values_are_refused() {
-        for query in [
-            "pty=x",
-            "pty=-1",
-            "pty=",
-            "pty=+1",
-            "resume=1e3",
-            "resume=-5",
-            "resume=99999999999999999999",
-            "repaint=yes",
-            "watch=2",
-            "watch=",
-            "cols=70000",
-            "rows=0x10",
-        ] {
-            assert!(attach("s".to_owned(), query).is_err(), "{query}");
-        }
-    }
-
-    #[test]
-    fn messages_have_a_type() {
-        let text = |message: &ServerMessage| serde_json::to_string(message).unwrap();
-        assert_eq!(
-            text(&ServerMessage::Attached { offset: Offset(5), cols: 80, rows: 24 }),
-            r#"{"type":"attached","offset":5,"cols":80,"rows":24}"#
-        );
-        assert_eq!(text(&ServerMessage::Exited { code: 3 }), r#"{"type":"exited","code":3}"#);
-        let client = |text: &str| serde_json::from_str::<ClientMessage>(text).ok();
-        let resize = ClientMessage::Resize { cols: 90, rows: 30 };
-        assert_eq!(client(r#"{"type":"resize","cols":90,"rows":30}"#), Some(resize));
-        assert_eq!(client(r#"{"type":"other","x":1}"#), Some(ClientMessage::Unknown));
-        assert_eq!(client(r#"{"type":"resize","cols":"90","rows":30}"#), None);
     }
 }

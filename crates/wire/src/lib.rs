@@ -10,7 +10,8 @@
 //!   `docs/protocols/control.md`;
 //! * [`coop`]: the commands of coop, in the same frames, specified in `docs/protocols/coop.md`;
 //! * [`clippy`]: MessagePack maps, specified in `docs/protocols/clippy.md`;
-//! * [`scriptschnell`]: JSON objects on lines, specified in `docs/protocols/scriptschnell.md`.
+//! * [`scriptschnell`]: JSON objects on lines, specified in `docs/protocols/scriptschnell.md`;
+//! * [`web`]: messages and URLs of clients on the web, specified in `docs/protocols/web.md`.
 //!
 //! What a message *does* is decided elsewhere: this crate never rejects a well-formed message.
 
@@ -22,5 +23,6 @@ pub mod keepty;
 pub mod limits;
 pub mod scriptschnell;
 mod text;
+pub mod web;
 
 pub use frame::{FrameError, LengthPrefixed};

@@ -2,7 +2,7 @@
 //! another; and pieces of the recorded sessions.
 //!
 //! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder`, `CORPUS/coop_decoder`, `CORPUS/clippy`,
-//! `CORPUS/scriptschnell` and `CORPUS/screen`.
+//! `CORPUS/scriptschnell`, `CORPUS/web` and `CORPUS/screen`.
 
 // The reader of the tests, so that corpus and tests cannot disagree about the vectors.
 #[path = "../../../crates/wire/tests/vectors/mod.rs"]
@@ -38,6 +38,16 @@ const REQUESTS: &[&str] = &[
     r#"{"cmd":"upgrade","exe":"/x","keeper":true}"#,
 ];
 
+/// Messages and parts of URLs of clients on the web.
+const WEB: &[&str] = &[
+    r#"{"id":7,"cmd":"ls","details":true}"#,
+    r#"{"id":"a","cmd":"cancel","request":-1.5e3}"#,
+    r#"{"type":"resize","cols":80,"rows":24}"#,
+    "session=a%20b&pty=1&resume=70000000000&repaint=1&watch=0&token=x+y",
+    "[::1]:8888",
+    "desk.example.:443",
+];
+
 /// Output that scrolls itself away, which recordings have little of; each is written over and over.
 const FLOODS: &[&str] = &[
     "a line of text\r\n",
@@ -64,6 +74,10 @@ fn main() -> io::Result<()> {
             .to_be_bytes();
         let frame = [&length, request.as_bytes()].concat();
         write_seed(&corpus.join(format!("coop_decoder/request-{i}")), &frame)?;
+    }
+    fs::create_dir_all(corpus.join("web"))?;
+    for (i, text) in WEB.iter().enumerate() {
+        write_seed(&corpus.join(format!("web/text-{i}")), text.as_bytes())?;
     }
     write_recordings(&corpus.join("screen"))
 }

@@ -162,6 +162,7 @@ pub(crate) fn forbidden(text: &[u8]) -> Option<Withheld> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::time::Duration;
 
     /// What reaches the program of pieces that arrive one after the other, and the last thing withheld.
@@ -253,5 +254,23 @@ mod tests {
         assert_eq!(forbidden(b"exit"), Some(Withheld::Line("exit")));
         assert_eq!(forbidden(b"one\nquit\ntwo"), Some(Withheld::Line("quit")));
         assert_eq!(forbidden(b"please exit"), None);
+    }
+
+    proptest! {
+        // CO-46: what reaches the program does not depend on how the network cuts the bytes.
+        #[test]
+        fn input_is_filtered_alike_however_it_is_cut(
+            pieces in prop::collection::vec("[exitqu/a\\r\\n\x03\x04\x1c\x7f]{0,6}", 0..12),
+        ) {
+            let whole = pieces.concat();
+            let cut: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            let bytes: Vec<String> = whole.chars().map(String::from).collect();
+            let bytes: Vec<&str> = bytes.iter().map(String::as_str).collect();
+            let expected = typed(&[&whole]);
+            prop_assert_eq!(&typed(&cut), &expected);
+            prop_assert_eq!(&typed(&bytes), &expected);
+            let lines = expected.0.split(['\r', '\n']).rev().skip(1);
+            prop_assert!(!lines.into_iter().any(|line| LINES.contains(&line)), "{:?}", expected.0);
+        }
     }
 }

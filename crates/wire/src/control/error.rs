@@ -146,7 +146,7 @@ impl ErrorReply {
 pub struct BadMessage(pub String);
 
 impl BadMessage {
-    pub(super) fn new(text: impl AsRef<str>) -> Self {
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
         Self(clip(text.as_ref(), limits::CONTROL_EXPLANATION).to_owned())
     }
 

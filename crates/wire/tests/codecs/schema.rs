@@ -4,6 +4,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 use swb_wire::control::*;
+use swb_wire::web::terminal::{ClientMessage, ServerMessage};
 
 /// The schema as `/api/schema.json` serves it.
 const COMMITTED: &str = "../../../../docs/protocols/operations.schema.json";
@@ -11,7 +12,7 @@ const COMMITTED: &str = "../../../../docs/protocols/operations.schema.json";
 /// Says in the schema itself how it is to be read.
 const ABOUT: &str = "A message to the WebSocket /api/control: an operation with an id of the client's choice. Replies and \
     events carry the same id. 'x-reply' is the schema of the reply, 'x-event' that of the events that follow it; every \
-    operation may reply with an 'ErrorReply' instead. On the control socket the same objects are sent without an id.";
+    operation may reply with 'x-error' instead. 'x-terminal' has the text messages of the WebSocket /ws. On the control socket the same objects are sent without an id.";
 
 #[test]
 fn schema_is_generated_from_the_operations() {
@@ -52,6 +53,12 @@ fn generated() -> Value {
     }
     schemas.push(cancel(&mut replies));
     let error = replies.subschema_for::<ErrorReply>().to_value();
+    // Text messages of /ws.
+    let terminal = json!({
+        "server": replies.subschema_for::<ServerMessage>(),
+        "client": requests.subschema_for::<ClientMessage>(),
+    });
+    defs.extend(requests.take_definitions(true).into_iter().filter(|(name, _)| name == "ClientMessage"));
     for (name, of_reply) in replies.take_definitions(true) {
         let of_request = defs.insert(name.clone(), of_reply.clone());
         assert!(
@@ -65,6 +72,7 @@ fn generated() -> Value {
         "description": ABOUT,
         "oneOf": schemas,
         "x-error": error,
+        "x-terminal": terminal,
         "$defs": defs,
     })
 }
