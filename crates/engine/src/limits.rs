@@ -217,5 +217,8 @@ pub(crate) const CHECKPOINT_HEAD: usize = 256;
 /// Progress of a reader after which the gate is computed again, as a power of two in bytes: often enough for
 /// the keeper never to stand before it, seldom enough to cost nothing.
 pub(crate) const GATE_STEP_BITS: u32 = 16;
+/// Readers over a network that output waits for: the pages of a person on a few devices. An audience of more costs the
+/// program nothing; those that are too slow are repainted.
+pub(crate) const PACED_REMOTE_READERS: usize = 8;
 /// Bytes of a process's command line that are read: a path and a few words say which program it is.
 pub(crate) const COMMAND_LINE: u64 = 8 << 10;

@@ -59,6 +59,12 @@ impl Cursor {
         }
     }
 
+    /// Declares that its client comes over a network.
+    pub fn reads_remotely(&self) {
+        self.place.set_remote();
+        self.pty.update_gate();
+    }
+
     /// Declares that it has fallen behind: output does not wait for it until it has caught up.
     pub fn falls_behind(&self) {
         self.place.set_lagging(true);

@@ -255,7 +255,7 @@ impl Pty {
     fn update_gate(&self) {
         // After the end the slot may be another PTY's.
         if let Some(ring) = self.ring.get().filter(|_| !self.is_over()) {
-            self.keeper.set_gate(self.slot, self.pace.gate(ring));
+            self.keeper.set_gate(self.slot, self.pace.gate(ring.oldest(ring.head()), ring.keep()));
         }
     }
 

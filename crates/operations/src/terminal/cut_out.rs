@@ -76,7 +76,7 @@ impl TerminalOutput {
     pub(super) async fn end_cut_out(&mut self) {
         match self.cursor.pty().picture(0, false).await {
             Ok(Picture { bytes, cursor }) => {
-                self.cursor = cursor;
+                self.continue_at(cursor);
                 self.show(&bytes);
             }
             Err(_) => self.queue.push_back(Piece::Broken),

@@ -26,7 +26,7 @@ impl TerminalOutput {
             Some(Picture { bytes, cursor }) => {
                 // The output does not wait for this client again until it has caught up.
                 cursor.falls_behind();
-                self.cursor = cursor;
+                self.continue_at(cursor);
                 self.show(&bytes);
             }
             None => self.cursor.skip(to),

@@ -87,7 +87,11 @@ impl OpenTerminal {
         }
         let (sender, receiver) = watch::channel(ClientState { withheld: None, window, refusals: 0 });
         let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender);
-        Self { output: TerminalOutput::new(opening, options, until, receiver), input }
+        let mut output = TerminalOutput::new(opening, options, until, receiver);
+        if call.caller.is_remote() {
+            output.read_remotely();
+        }
+        Self { output, input }
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Piece {
 pub struct TerminalOutput {
     pub(super) cursor: Cursor,
     pub(super) options: StreamOptions,
+    /// Whether the client comes over a network.
+    remote: bool,
     /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
@@ -72,9 +74,18 @@ impl TerminalOutput {
             Opening::Output(cursor) => (cursor, None),
             Opening::Picture(Picture { bytes, cursor }) => (cursor, Some(bytes)),
         };
-        let (limited, cut_out, queue) = (None, None, VecDeque::new());
-        let mut output =
-            Self { cursor, options, until, client, refusals: 0, withheld: 0, limited, cut_out, queue };
+        let mut output = Self {
+            cursor,
+            options,
+            remote: false,
+            until,
+            client,
+            refusals: 0,
+            withheld: 0,
+            limited: None,
+            cut_out: None,
+            queue: VecDeque::new(),
+        };
         if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
             output.show(&bytes);
         }
@@ -84,6 +95,20 @@ impl TerminalOutput {
     /// Reports rejected input with the role that does not allow it.
     pub(crate) fn limit_to(&mut self, role: Role) {
         self.limited = Some(role);
+    }
+
+    /// Notes that the client comes over a network.
+    pub(super) fn read_remotely(&mut self) {
+        self.remote = true;
+        self.cursor.reads_remotely();
+    }
+
+    /// Continues at another position.
+    pub(super) fn continue_at(&mut self, cursor: Cursor) {
+        self.cursor = cursor;
+        if self.remote {
+            self.cursor.reads_remotely();
+        }
     }
 
     /// The position of the next byte.
