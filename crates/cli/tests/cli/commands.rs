@@ -8,7 +8,7 @@ use swb_testkit::{Swb, Terminal, in_time, is_alive, text, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see, in the order of the help.
-const VERBS: [&str; 36] = [
+const VERBS: [&str; 38] = [
     "run",
     "attach",
     "shell",
@@ -32,6 +32,8 @@ const VERBS: [&str; 36] = [
     "approvals",
     "history",
     "workspace",
+    "serve",
+    "token",
     "trust",
     "record",
     "replay",

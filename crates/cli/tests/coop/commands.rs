@@ -478,14 +478,12 @@ fn kill_all_ends_every_session() {
 
 // ---- web and tunnel ----
 
-// CO-47; `serve` and `tunnel` are known and not offered.
+// CO-47; `tunnel` is known and not offered.
 #[test]
 fn unsupported_commands_are_reported() {
     let swb = Swb::start(EXE);
     swb.make("x", &["cat"]);
     let mut client = swb.coop();
-    assert_eq!(client.error(&json!({"cmd": "serve", "port": 18888, "token": "abc"})), "NOT_IMPLEMENTED");
-    assert_eq!(client.error(&json!({"cmd": "serve"})), "NOT_IMPLEMENTED");
     assert_eq!(client.error(&json!({"cmd": "tunnel", "session": "x"})), "NOT_IMPLEMENTED");
     assert_eq!(client.error(&json!({"cmd": "tunnel"})), "INVALID_COMMAND");
     client.ok(&json!({"cmd": "ls"}));

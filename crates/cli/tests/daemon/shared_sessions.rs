@@ -438,7 +438,8 @@ fn no_content_no_secret_and_no_environment_is_ever_logged_or_stored() {
     coop.until("hunter2-sent");
     swb.coop().ok(&json!({"cmd": "logs", "session": "x"}));
     // Whatever is refused is not repeated in the log either.
-    swb.coop().error(&json!({"cmd": "serve", "token": "hunter2-token"}));
+    swb.coop().error(&json!({"cmd": "serve", "host": "hunter2-host", "token": "hunter2-token"}));
+    swb.coop().ok(&json!({"cmd": "serve", "port": 0, "token": "hunter2-token"}));
     swb.coop().error(&json!({"cmd": "hunter2-command"}));
     swb.control().error(&json!({"cmd": "send", "session": "x", "text": ["hunter2-wrong"]}));
     swb.coop().error(&json!({

@@ -71,14 +71,7 @@ fn coop_cases() {
         }
         let swb = Swb::start(EXE);
         let player = Player::connect(&swb.paths().coop_socket(), Dialect::Coop);
-        if name == "serve" {
-            // Known and not offered, see `unsupported_commands_are_reported`.
-            let mut client = swb.coop();
-            client.send_raw(&bytes(&case["steps"][2]).concat());
-            assert_eq!(client.answer().unwrap()["error"], "NOT_IMPLEMENTED");
-        } else {
-            player.play(case);
-        }
+        player.play(case);
         played += 1;
         if name != "shutdown" {
             swb.coop().ok(&json!({"cmd": "ls"}));
