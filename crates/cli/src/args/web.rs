@@ -8,8 +8,9 @@ use swb_types::Role;
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The command returns at once; the daemon serves until `swb serve --stop` or `swb shutdown`. The printed address
-contains a token that allows everything; `swb token add` creates tokens that allow less.
+The command returns at once; the daemon serves until `swb serve --stop` or `swb shutdown`. The
+printed address contains a token that allows everything; `swb token add` creates tokens that
+allow less. docs/web.md describes what is exposed to whom.
 
 Examples:
   swb serve                          serve this machine only, at http://127.0.0.1:8888

@@ -9,6 +9,7 @@ use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::net::IpAddr;
 use swb_wire::control::{Operation, Serve, ServeReply, StopServeReply};
+use swb_wire::web::url::encode;
 
 /// The output of `serve --json`.
 #[derive(Debug, Serialize)]
@@ -86,16 +87,7 @@ fn address(host: &str, port: u16, tls: bool, token: &str) -> String {
     let scheme = if tls { "https" } else { "http" };
     let host = bare(host);
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let token: String = token.bytes().map(escaped).collect();
-    format!("{scheme}://{host}:{port}/?token={token}")
-}
-
-/// A byte of a token as it is written in a URL.
-fn escaped(byte: u8) -> String {
-    match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    }
+    format!("{scheme}://{host}:{port}/?token={}", encode(token))
 }
 
 fn bare(host: &str) -> &str {
@@ -108,9 +100,12 @@ fn is_local(host: &str) -> bool {
 
 /// What people see; a QR code if the output is a terminal that is wide enough for it.
 fn text(served: &Served, width: Option<usize>) -> String {
-    let mut out = format!("{}\n", served.url);
+    let mut out = format!("Local:    {}\n", served.url);
     for url in &served.network_urls {
-        out.push_str(&format!("{url}\n"));
+        out.push_str(&format!("Network:  {url}\n"));
+    }
+    if is_local(&served.host) {
+        out.push_str("Only this machine can connect; `--host 0.0.0.0 --tls` serves your network.\n");
     }
     if let Some(fingerprint) = &served.fingerprint {
         out.push_str(&format!(
