@@ -8,6 +8,7 @@ mod idle;
 mod memory;
 mod reattach;
 mod throughput;
+mod web;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,6 +42,8 @@ pub(crate) enum Measure {
     Idle,
     /// From a model's server to the client of a conversation
     Chat,
+    /// Terminals over WebSockets
+    Web,
 }
 
 impl Measure {
@@ -55,6 +58,7 @@ impl Measure {
             Self::Memory => memory::take(bench),
             Self::Idle => idle::take(bench),
             Self::Chat => chat::take(bench),
+            Self::Web => web::take(bench),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::proc;
 use crate::pty::Terminal;
 
 pub(crate) use raw::Raw;
-pub(crate) use swb::Swb;
+pub(crate) use swb::{Swb, WebServer};
 
 /// Every contender, in the order of the table's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +35,10 @@ pub(crate) enum Kind {
     Screen,
     /// `swb` that follows no screens; it has no column of its own.
     Blind,
+    /// The Unix socket of the `swb` that also serves the web; no column either.
+    Socket,
+    /// A session of `swb` without clients; no column either.
+    Alone,
 }
 
 impl Kind {
@@ -55,13 +59,15 @@ impl Kind {
             Self::Tmux => "tmux",
             Self::Screen => "screen",
             Self::Blind => "swb without screens",
+            Self::Socket => "its Unix socket",
+            Self::Alone => "swb without clients",
         }
     }
 
     /// The line with which an installed program tells its version.
     pub(crate) fn version(self, swb: &Path) -> Option<String> {
         let (program, flag) = match self {
-            Self::Raw | Self::Relay | Self::Blind => return None,
+            Self::Raw | Self::Relay | Self::Blind | Self::Socket | Self::Alone => return None,
             Self::Swb => (swb.as_os_str(), "--version"),
             Self::Dtach => (OsStr::new("dtach"), "--version"),
             Self::Tmux => (OsStr::new("tmux"), "-V"),
@@ -77,7 +83,7 @@ impl Kind {
         Ok(match self {
             Self::Raw => Box::new(Raw::new(place)),
             Self::Relay => Box::new(relay::Relay::new(place)),
-            Self::Swb => Box::new(Swb::start(place)?),
+            Self::Swb | Self::Socket | Self::Alone => Box::new(Swb::start(place)?),
             Self::Dtach => Box::new(dtach::Dtach::new(place)?),
             Self::Tmux => Box::new(tmux::Tmux::new(place)?),
             Self::Screen => Box::new(screen::Screen::new(place)?),

@@ -21,6 +21,12 @@ const START: Duration = Duration::from_millis(2500);
 /// Longest answer that is read: the protocol's own limit.
 const MAX_FRAME: usize = 1 << 20;
 
+/// A web server of `swb`.
+pub(crate) struct WebServer {
+    pub(crate) port: u16,
+    pub(crate) token: String,
+}
+
 pub(crate) struct Swb {
     place: Place,
     daemon: Child,
@@ -41,6 +47,23 @@ impl Swb {
             bail!("daemon not ready within {START:?}; its log ends with {:?}", log.lines().last());
         }
         Ok(swb)
+    }
+
+    /// Serves the web.
+    pub(crate) fn serve(&self) -> Result<WebServer> {
+        let reply = self.connect()?.ask(&json!({"cmd": "serve", "port": 0}))?;
+        let port = reply["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let token = reply["token"].as_str().map(str::to_owned);
+        let (port, token) = port.zip(token).context("swb serve names no port")?;
+        Ok(WebServer { port, token })
+    }
+
+    /// A client's connection to a session, on which frames of terminal bytes follow.
+    pub(crate) fn stream(&self, session: &str) -> Result<UnixStream> {
+        let mut control = self.connect()?;
+        let (cols, rows) = SIZE;
+        control.ask(&json!({"cmd": "attach", "session": session, "cols": cols, "rows": rows}))?;
+        Ok(control.stream)
     }
 
     fn command(&self) -> Command {
