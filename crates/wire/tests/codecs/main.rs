@@ -15,5 +15,6 @@ mod round_trip;
 mod schema;
 mod scriptschnell_golden;
 mod scriptschnell_round_trip;
+mod typescript;
 #[path = "../vectors/mod.rs"]
 mod vectors;

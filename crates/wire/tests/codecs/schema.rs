@@ -1,5 +1,6 @@
 //! The JSON Schema of the operations, which scripts and the page are written against.
 
+use crate::typescript;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
@@ -8,6 +9,9 @@ use swb_wire::web::terminal::{ClientMessage, ServerMessage};
 
 /// The schema as `/api/schema.json` serves it.
 const COMMITTED: &str = "../../../../docs/protocols/operations.schema.json";
+
+/// The types that the page is written with.
+const TYPES: &str = "../../../../web/src/protocol/generated.ts";
 
 /// Says in the schema itself how it is to be read.
 const ABOUT: &str = "A message to the WebSocket /api/control: an operation with an id of the client's choice. Replies and \
@@ -19,6 +23,12 @@ fn schema_is_generated_from_the_operations() {
     let text = serde_json::to_string_pretty(&schema::readable(generated())).unwrap() + "\n";
     // UPDATE_EXPECT=1 writes it.
     expect_test::expect_file![COMMITTED].assert_eq(&text);
+}
+
+#[test]
+fn types_of_the_page_are_generated_from_the_schema() {
+    let module = typescript::module(&schema::readable(generated()));
+    expect_test::expect_file![TYPES].assert_eq(&module);
 }
 
 #[test]
