@@ -15,7 +15,13 @@ pub(crate) fn write() -> Result<()> {
     for (path, made) in pages()? {
         fs::write(path, made)?;
     }
-    Ok(())
+    schemas()
+}
+
+/// Writes the descriptions of the web's interfaces and the page's types; tests of these crates compare them.
+fn schemas() -> Result<()> {
+    let tests = ["test", "--quiet", "-p", "swb-wire", "-p", "swb-web", "--", "generated_from"];
+    run(command("cargo", &tests).env("UPDATE_EXPECT", "1"))
 }
 
 /// Writes the page about coverage alone, which needs no build of `swb`.

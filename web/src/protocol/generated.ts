@@ -1,4 +1,4 @@
-// Generated from the Rust types by `UPDATE_EXPECT=1 cargo test -p swb-wire schema`: do not edit.
+// Generated from the Rust types by `cargo xtask docs`: do not edit.
 
 /** State of a session's agent, in a list. */
 export interface AgentItem {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
 const HEAD: &str =
-    "// Generated from the Rust types by `UPDATE_EXPECT=1 cargo test -p swb-wire schema`: do not edit.\n";
+    "// Generated from the Rust types by `cargo xtask docs`: do not edit.\n";
 
 /// A TypeScript module with the types of requests, replies and events.
 pub(crate) fn module(schema: &Value) -> String {
