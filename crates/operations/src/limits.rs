@@ -5,6 +5,8 @@ use std::time::Duration;
 /// Largest piece of output sent at once. A PTY returns about 4 KiB per read; gathering sixteen of them saves system
 /// calls, and a key's echo never waits for more than this.
 pub const OUTPUT_PIECE: u64 = 64 * 1024;
+/// Pause between two repaints of a client on the web that keeps falling behind.
+pub const LAG_REPAINT: Duration = Duration::from_millis(100);
 /// Pause between two pictures for a watcher whose terminal has another size: short enough to look smooth.
 pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
 /// Pause between two checks of a screen by `wait`.

@@ -7,11 +7,15 @@ use std::sync::Arc;
 use swb_engine::Picture;
 use swb_types::Offset;
 use swb_wire::control::{StreamEvent, StreamOptions};
+use tokio::time::Instant;
 
 impl TerminalOutput {
     /// Reports to a client that was too slow that it missed output (CO-65, CO-66), and sends it the current
     /// screen. A client that requested bytes rather than the screen continues with the remaining ones.
     pub(super) async fn repaint_lagging(&mut self) {
+        if let Some(due) = self.next_repaint {
+            tokio::time::sleep_until(due).await;
+        }
         let pty = Arc::clone(self.cursor.pty());
         let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
         let terminal = is_terminal(&self.options);
@@ -31,6 +35,8 @@ impl TerminalOutput {
             }
             None => self.cursor.skip(to),
         }
+        // Many that are too slow must not keep the processor busy with pictures that nobody has time to see.
+        self.next_repaint = self.remote.then(|| Instant::now() + limits::LAG_REPAINT);
     }
 
     /// Brings the client's terminal into the state of the screen, whatever it shows.

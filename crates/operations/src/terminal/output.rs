@@ -13,6 +13,7 @@ use swb_engine::{Cursor, CursorStep, Mark, Picture};
 use swb_types::{Offset, Role};
 use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What a client gets next.
 #[derive(Debug)]
@@ -49,7 +50,9 @@ pub struct TerminalOutput {
     pub(super) cursor: Cursor,
     pub(super) options: StreamOptions,
     /// Whether the client comes over a network.
-    remote: bool,
+    pub(super) remote: bool,
+    /// When a client that lags again may be repainted.
+    pub(super) next_repaint: Option<Instant>,
     /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
@@ -78,6 +81,7 @@ impl TerminalOutput {
             cursor,
             options,
             remote: false,
+            next_repaint: None,
             until,
             client,
             refusals: 0,
