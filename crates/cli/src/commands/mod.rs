@@ -25,7 +25,7 @@ mod replay;
 mod run;
 mod screen;
 mod send;
-mod serve;
+pub(crate) mod serve;
 mod shell;
 pub(crate) mod shutdown;
 pub(crate) mod status;

@@ -33,7 +33,7 @@ struct Stopped {
 }
 
 /// Starts a web server, or stops all of them.
-pub(super) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
+pub(crate) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
     if args.stop {
         return stop(context);
     }

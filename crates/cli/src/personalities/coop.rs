@@ -64,9 +64,8 @@ enum CoopCommand {
     Status,
     /// Stop the daemon; sessions keep running
     Shutdown,
-    /// Not offered yet
-    #[command(hide = true)]
-    Serve(IgnoredArgs),
+    /// Serve sessions to browsers
+    Serve(swb_args::ServeArgs),
     /// Not offered yet
     #[command(hide = true)]
     Tunnel(IgnoredArgs),
@@ -176,17 +175,15 @@ fn dispatch(cli: CoopCli) -> Outcome {
         Some(CoopCommand::Shutdown) => {
             commands::shutdown::run(&context, &swb_args::ShutdownArgs { kill: false })
         }
-        Some(CoopCommand::Serve(_)) => Err(not_offered("serve")),
+        Some(CoopCommand::Serve(args)) => commands::serve::run(&context, args),
         Some(CoopCommand::Tunnel(_)) => Err(not_offered("tunnel")),
     }
 }
 
 /// The failure of a command that coop has and we do not.
 fn not_offered(command: &str) -> Failure {
-    Failure::general(format!(
-        "this version does not offer '{command}': sessions are reachable on this machine only"
-    ))
-    .hint("`ssh -t HOST coop attach` shows a session from another machine")
+    Failure::general(format!("this version does not offer '{command}'"))
+        .hint("`coop serve` shows sessions in browsers, `ssh -t HOST coop attach` in terminals")
 }
 
 /// The given name, or the current directory: a path stands for the session of that workspace (CO-30).
