@@ -41,6 +41,19 @@ pub struct Grant {
     pub caller: Caller,
     /// Cancelled when the token is revoked or expires.
     pub ended: CancellationToken,
+    /// Tells its connections from those of other tokens.
+    pub number: TokenNumber,
+}
+
+/// Number of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenNumber(pub u64);
+
+impl TokenNumber {
+    fn of(digest: &[u8; 32]) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = *digest;
+        Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+    }
 }
 
 /// All valid tokens.
@@ -92,7 +105,8 @@ impl TokenRegistry {
             (None, Some(workspace)) => Scope::Workspace(workspace.clone()),
             (None, None) => Scope::All,
         };
-        Some(Grant { caller: Caller::new(token.role, scope).from_elsewhere(), ended: entry.ended.clone() })
+        let caller = Caller::new(token.role, scope).from_elsewhere();
+        Some(Grant { caller, ended: entry.ended.clone(), number: TokenNumber::of(&digest) })
     }
 
     /// Adds the token of a web server, whose holder is an owner.
@@ -242,7 +256,7 @@ impl Call<'_> {
         };
         self.operations.tokens.add(stored)?;
         self.operations.host.tokens_changed();
-        done(&TokenReply { ok: true, id, token: secret, role, label, expires })
+        done(&TokenReply { ok: true, token_id: id, token: secret, role, label, expires })
     }
 
     pub(crate) fn tokens(&self) -> OperationResult {

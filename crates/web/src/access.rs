@@ -2,7 +2,7 @@
 
 use crate::origin::{self, Source};
 use crate::pages;
-use crate::places::Place;
+use crate::places::{Holder, Place};
 use crate::site::Site;
 use axum::body::Body;
 use axum::extract::State;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use swb_operations::Caller;
 use swb_operations::tokens::Grant;
+use swb_types::Role;
 use swb_wire::control::{ErrorCode, ErrorReply};
 use swb_wire::web::url::{decode, query_value};
 use tokio_util::sync::CancellationToken;
@@ -103,7 +104,7 @@ async fn admit(
         Proof::Cookie(_) | Proof::Nothing => None,
     };
     let grant = token.as_deref().and_then(|token| site.context.tokens.find(token));
-    let Some(Grant { caller, ended }) = grant else {
+    let Some(Grant { caller, ended, number }) = grant else {
         if token.is_some() {
             let delay = site.failures.count(connection.peer, Instant::now());
             tokio::time::sleep(delay).await;
@@ -116,7 +117,12 @@ async fn admit(
         });
     };
     site.failures.clear(connection.peer);
-    connection.place.keep();
+    let holder = Holder { token: number, owner: caller.role() == Role::Owner };
+    if !connection.place.keep(holder) {
+        let error =
+            ErrorReply::new(ErrorCode::LimitReached, "this token has too many connections; close some");
+        return Err((StatusCode::SERVICE_UNAVAILABLE, axum::Json(error)).into_response());
+    }
     Ok(Some(Visitor { caller, ended, connection: connection.clone() }))
 }
 

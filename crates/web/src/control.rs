@@ -12,11 +12,13 @@ use axum::response::Response;
 use futures_util::StreamExt;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_operations::{EventStream, HostAction, Outcome, Then};
+use swb_operations::{EventStream, HostAction, Outcome, Then, waits};
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation, encode_body};
 use swb_wire::web::request::{Id, WebRequest, read_request, with_id};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// `/api/control`
@@ -32,11 +34,9 @@ pub(crate) async fn open(
 async fn serve(site: Arc<Site>, visitor: Visitor, stream: WebSocket) {
     let (mut sender, mut receiver) = stream.split();
     let (out, mut replies) = mpsc::channel(limits::OUTBOUND);
-    let (typing, typed) = mpsc::channel(limits::OPERATIONS);
     let exchange = Exchange { site, visitor: visitor.clone(), out, requests: Arc::default() };
     let ending = tokio::select! {
-        ending = exchange.receive(&mut receiver, typing) => ending,
-        () = exchange.execute_in_order(typed) => None,
+        ending = exchange.receive(&mut receiver) => ending,
         ending = send_replies(&mut sender, &mut replies) => ending,
         ending = socket::dismissed(&visitor) => Some(ending),
     };
@@ -93,13 +93,11 @@ struct Request {
 
 impl Exchange {
     /// Starts what the client requests until it leaves or breaks a rule.
-    async fn receive(
-        &self,
-        receiver: &mut Receiver,
-        typing: mpsc::Sender<(Request, Operation)>,
-    ) -> Option<Ending> {
+    async fn receive(&self, receiver: &mut Receiver) -> Option<Ending> {
         // Dropped with the connection: whoever waits, waits no longer.
         let mut running = JoinSet::new();
+        let mut typing = TypingOrder::default();
+        let [waiting, short] = [(); 2].map(|()| Arc::new(Semaphore::new(limits::OPERATIONS)));
         loop {
             while running.try_join_next().is_some() {}
             let text = match socket::receive(receiver).await? {
@@ -123,35 +121,39 @@ impl Exchange {
                     continue;
                 }
             };
-            match incoming {
-                WebRequest::Cancel(other) => request.cancel(&other).await,
-                // What is typed arrives in the order in which it was sent.
-                WebRequest::Operation(operation) if types(&operation) => {
-                    typing.send((request, operation)).await.ok()?;
+            let operation = match incoming {
+                WebRequest::Cancel(other) => {
+                    request.cancel(&other).await;
+                    continue;
                 }
-                WebRequest::Operation(operation) => {
-                    running.spawn(request.run(operation));
-                }
-            }
+                WebRequest::Operation(operation) => operation,
+            };
+            let long = waits(&operation) || matches!(operation, Operation::Events(_));
+            let place = if long {
+                Arc::clone(&waiting).try_acquire_owned().ok()
+            } else {
+                // Many short ones at once are not read faster than they are done.
+                let free = timeout(limits::OPERATION_QUEUE, Arc::clone(&short).acquire_owned()).await;
+                free.ok().and_then(Result::ok)
+            };
+            let Some(place) = place else {
+                let text = format!("{} requests of this connection are under way", limits::OPERATIONS);
+                request.error(ErrorReply::new(ErrorCode::LimitReached, text)).await;
+                continue;
+            };
+            let turn = typing.next(&operation);
+            running.spawn(async move {
+                let _place = place;
+                let _done = turn.before().await;
+                request.run(operation).await;
+            });
         }
-    }
-
-    /// Executes operations one after the other.
-    async fn execute_in_order(&self, mut operations: mpsc::Receiver<(Request, Operation)>) {
-        while let Some((request, operation)) = operations.recv().await {
-            request.run(operation).await;
-        }
-        std::future::pending().await
     }
 
     fn begin(&self, id: &Id) -> Result<Request, ErrorReply> {
         let mut requests = self.lock();
         if requests.contains_key(id) {
             return Err(invalid("a request with this id is under way"));
-        }
-        if requests.len() >= limits::OPERATIONS {
-            let text = format!("{} requests of this connection are under way already", limits::OPERATIONS);
-            return Err(ErrorReply::new(ErrorCode::LimitReached, text));
         }
         let cancelled = CancellationToken::new();
         requests.insert(id.clone(), cancelled.clone());
@@ -188,20 +190,23 @@ impl Request {
 
     async fn execute(&self, operation: Operation) {
         let exchange = &self.exchange;
-        let outcome = match prepared(operation) {
-            Ok(operation) => exchange.site.execute(&exchange.visitor, operation).await,
+        let outcome = match carried(&operation) {
+            Ok(()) => exchange.site.execute(&exchange.visitor, operation).await,
             Err(error) => Err(error),
         };
         let Outcome { reply, then } = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return self.error(error).await,
         };
+        if matches!(then, Then::Chat) {
+            return self.error(invalid("'chat' is the WebSocket /api/chat")).await;
+        }
         exchange.send(Some(&self.id), &reply).await;
         match then {
             Then::Events(events) => self.send_events(*events).await,
             Then::Host(action) => self.act(action).await,
             // The terminal of a new shell is opened with `/ws`.
-            Then::Nothing | Then::Close | Then::Chat | Then::Terminal(_) => {}
+            Then::Nothing | Then::Close | Then::Terminal(_) | Then::Chat => {}
         }
     }
 
@@ -244,18 +249,51 @@ impl Drop for Request {
     }
 }
 
-/// Whether an operation types: the order of such operations matters to the program.
-fn types(operation: &Operation) -> bool {
-    matches!(operation, Operation::Keys(_) | Operation::Paste(_) | Operation::Relay(_) | Operation::Send(_))
+/// What is typed into a session arrives in the order in which it was sent. One that does not read delays no other.
+#[derive(Default)]
+struct TypingOrder {
+    /// For each session the end of the last operation that types.
+    last: HashMap<String, oneshot::Receiver<()>>,
 }
 
-/// The operation as this connection can carry it.
-fn prepared(operation: Operation) -> Result<Operation, ErrorReply> {
+/// The place of an operation among those that type into the same session.
+struct TypingTurn {
+    before: Option<oneshot::Receiver<()>>,
+    done: Option<oneshot::Sender<()>>,
+}
+
+impl TypingOrder {
+    fn next(&mut self, operation: &Operation) -> TypingTurn {
+        let session = match operation {
+            Operation::Keys(keys) => &keys.session,
+            Operation::Paste(paste) => &paste.session,
+            Operation::Relay(relay) => &relay.to,
+            Operation::Send(send) => &send.session,
+            _ => return TypingTurn { before: None, done: None },
+        };
+        self.last.retain(|_, last| matches!(last.try_recv(), Err(TryRecvError::Empty)));
+        let (done, end) = oneshot::channel();
+        TypingTurn { before: self.last.insert(session.clone(), end), done: Some(done) }
+    }
+}
+
+impl TypingTurn {
+    /// Waits for the operations before it; the next ones wait until the result is dropped.
+    async fn before(self) -> Option<oneshot::Sender<()>> {
+        if let Some(before) = self.before {
+            // It ends by being dropped.
+            let _ended = before.await;
+        }
+        self.done
+    }
+}
+
+/// Refuses an operation that needs a connection of its own.
+fn carried(operation: &Operation) -> Result<(), ErrorReply> {
     match operation {
         Operation::Attach(_) => Err(invalid("'attach' is the WebSocket /ws")),
-        Operation::Chat => Err(invalid("'chat' is the WebSocket /api/chat")),
         Operation::Logs(logs) if logs.follow => Err(invalid("'follow' is the WebSocket /ws with watch=1")),
-        other => Ok(other),
+        _ => Ok(()),
     }
 }
 

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 /// Web servers at once; a person needs one or two.
 pub(crate) const SERVERS: usize = 16;
-/// Open connections of all servers: a browser opens a handful for each page.
+/// Open connections of all servers that have shown a valid token: a browser opens a handful for each page.
 pub(crate) const CONNECTIONS: usize = 1024;
-/// Connections that have not shown a valid token. A further one displaces the oldest, so that peers without a token lock
-/// out nobody.
-pub(crate) const STRANGERS: usize = 128;
+/// Connections that one token may have, an owner's apart: all pages of a person and a script, and not all places.
+pub(crate) const TOKEN_CONNECTIONS: usize = 256;
+/// Connections that have not shown a valid token. A further one displaces another, so that peers without a token lock out
+/// nobody; enough for hundreds that come at once.
+pub(crate) const STRANGERS: usize = 512;
+/// How long a peer may take to send the body of a request.
+pub(crate) const REQUEST_BODY: Duration = Duration::from_secs(10);
 /// How long a peer may take for a TLS handshake or for the head of a request.
 pub(crate) const REQUEST_HEAD: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
@@ -19,8 +23,10 @@ pub(crate) const MESSAGE: usize = swb_wire::control::MAX_FRAME;
 pub(crate) const CHAT_MESSAGE: usize = 16 << 20;
 /// Conversations over the web at once.
 pub(crate) const CONVERSATIONS: usize = 64;
-/// Operations under way on one connection; a page has a dozen.
+/// Operations under way on one connection, those that wait and others; a page has a dozen.
 pub(crate) const OPERATIONS: usize = 64;
+/// How long a connection is not read because as many short operations as that are under way.
+pub(crate) const OPERATION_QUEUE: Duration = Duration::from_secs(10);
 /// Replies and events that wait for one connection.
 pub(crate) const OUTBOUND: usize = 64;
 /// How long a peer may read nothing although replies or events wait for it.

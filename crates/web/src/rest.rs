@@ -1,30 +1,32 @@
 //! coop's REST (CO-45, CO-69, CO-72).
 
 use crate::access::Visitor;
+use crate::limits;
 use crate::site::Site;
 use axum::Extension;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use http_body_util::LengthLimitError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::error::Error as _;
 use std::sync::Arc;
-use swb_operations::{Outcome, Then};
+use swb_operations::{COOP, Outcome, Then};
 use swb_types::{PtyId, SessionName};
 use swb_wire::control::{
     Attach, BadMessage, Create, ErrorCode, ErrorReply, Kill, Ls, LsReply, OkReply, Operation, Shell,
     parse_reply,
 };
+use tokio::time::timeout;
 
 type Reply = Result<Response, RestError>;
-type RequestBody = Result<Bytes, BytesRejection>;
 
 /// `GET /api/sessions`
 pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Extension<Visitor>) -> Reply {
-    let outcome = site.execute(&visitor, Operation::Ls(Ls::default())).await?;
+    let outcome = site.execute(&as_coop(&visitor), Operation::Ls(Ls::default())).await?;
     let listed: LsReply = parse_reply(&outcome.reply).map_err(|error| internal(&error.to_string()))?;
     Ok(axum::Json(listed.sessions).into_response())
 }
@@ -33,10 +35,10 @@ pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Exte
 pub(crate) async fn create(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
-    body: RequestBody,
+    RequestBody(body): RequestBody,
 ) -> Reply {
-    let create: Create = fields(&body?, "create")?;
-    Ok(json(&site.execute(&visitor, Operation::Create(create)).await?))
+    let create: Create = fields(&body, "create")?;
+    Ok(json(&site.execute(&as_coop(&visitor), Operation::Create(create)).await?))
 }
 
 /// `DELETE /api/sessions/{name}`
@@ -46,7 +48,7 @@ pub(crate) async fn kill(
     Path(name): Path<String>,
 ) -> Reply {
     let kill = Kill { session: Some(known(name)?), ..Kill::default() };
-    Ok(json(&site.execute(&visitor, Operation::Kill(kill)).await?))
+    Ok(json(&site.execute(&as_coop(&visitor), Operation::Kill(kill)).await?))
 }
 
 /// The fields of a request for a shell.
@@ -65,13 +67,12 @@ pub(crate) async fn shell(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
     Path(name): Path<String>,
-    body: RequestBody,
+    RequestBody(body): RequestBody,
 ) -> Reply {
-    let body = body?;
     let ShellFields { command, cols, rows } =
         if body.trim_ascii().is_empty() { ShellFields::default() } else { fields(&body, "shell")? };
     let shell = Shell { session: known(name)?, command, cols, rows, ..Shell::default() };
-    Ok(json(&site.execute(&visitor, Operation::Shell(shell)).await?))
+    Ok(json(&site.execute(&as_coop(&visitor), Operation::Shell(shell)).await?))
 }
 
 /// The size of a terminal.
@@ -88,9 +89,9 @@ pub(crate) async fn resize(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
     Path((name, pty)): Path<(String, String)>,
-    body: RequestBody,
+    RequestBody(body): RequestBody,
 ) -> Reply {
-    let SizeFields { cols, rows } = fields(&body?, "resize")?;
+    let SizeFields { cols, rows } = fields(&body, "resize")?;
     let pty: u32 = pty.parse().map_err(|_| invalid("the PTY has to be a number"))?;
     if cols == 0 || rows == 0 {
         return Err(invalid("cols and rows have to be at least 1"));
@@ -102,13 +103,47 @@ pub(crate) async fn resize(
         rows: Some(0),
         ..Attach::default()
     };
-    let outcome = site.execute(&visitor, Operation::Attach(attach)).await?;
+    let outcome = site.execute(&as_coop(&visitor), Operation::Attach(attach)).await?;
     let Then::Terminal(terminal) = outcome.then else { return Err(internal("no terminal")) };
     if !terminal.input.may_resize() {
         return Err(ErrorReply::new(ErrorCode::Forbidden, "resizing needs the role 'drive'").into());
     }
     terminal.input.resize(cols, rows).await;
     Ok(axum::Json(OkReply::default()).into_response())
+}
+
+/// The visitor as a client of coop's protocol, which sees the sessions that are offered to coop.
+fn as_coop(visitor: &Visitor) -> Visitor {
+    Visitor { caller: visitor.caller.clone().through(COOP), ..visitor.clone() }
+}
+
+/// The body of a request, read within limits of size and time.
+pub(crate) struct RequestBody(Bytes);
+
+impl<S: Sync> FromRequest<S> for RequestBody {
+    type Rejection = RestError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, RestError> {
+        let too_large = || RestError(ErrorReply::new(ErrorCode::MessageTooLarge, "the body is too long"));
+        let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        // Before any of it is read.
+        if announced
+            .and_then(|length| length.parse().ok())
+            .is_some_and(|length: usize| length > limits::MESSAGE)
+        {
+            return Err(too_large());
+        }
+        match timeout(limits::REQUEST_BODY, to_bytes(request.into_body(), limits::MESSAGE)).await {
+            Ok(Ok(bytes)) => Ok(Self(bytes)),
+            Ok(Err(error)) if error.source().is_some_and(|source| source.is::<LengthLimitError>()) => {
+                Err(too_large())
+            }
+            Ok(Err(error)) => Err(invalid(&format!("cannot read the body: {error}"))),
+            Err(_) => {
+                Err(RestError(ErrorReply::new(ErrorCode::InvalidCommand, "timed out waiting for the body")))
+            }
+        }
+    }
 }
 
 /// A name in a path; what cannot be a session's name or workspace is no session.
@@ -131,16 +166,6 @@ impl From<ErrorReply> for RestError {
 impl From<BadMessage> for RestError {
     fn from(bad: BadMessage) -> Self {
         Self(bad.into())
-    }
-}
-
-impl From<BytesRejection> for RestError {
-    fn from(rejection: BytesRejection) -> Self {
-        let code = match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ErrorCode::MessageTooLarge,
-            _ => ErrorCode::InvalidCommand,
-        };
-        Self(ErrorReply::new(code, rejection.body_text()))
     }
 }
 

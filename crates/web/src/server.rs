@@ -54,8 +54,7 @@ impl Server {
                     continue;
                 }
             };
-            // All places are taken by clients with a valid token: closing says so soonest.
-            let Some(place) = server.site.places.take() else { continue };
+            let place = server.site.places.take(peer.ip().to_canonical());
             let serving = Arc::clone(&server).serve(stream, peer, place);
             server.tasks.spawn(serving);
         }

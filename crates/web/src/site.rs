@@ -6,7 +6,6 @@ use crate::origin::HostNames;
 use crate::places::Places;
 use crate::{chat, control, limits, pages, rest, terminal};
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, post};
 use std::path::PathBuf;
@@ -101,7 +100,6 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         .route("/ws", get(terminal::open))
         .fallback(pages::asset)
         .method_not_allowed_fallback(pages::wrong_method)
-        .layer(DefaultBodyLimit::max(limits::MESSAGE))
         .layer(from_fn_with_state(Arc::clone(site), access::check))
         .with_state(Arc::clone(site))
 }

@@ -49,6 +49,8 @@ pub(crate) enum Ending {
     Finished,
     /// The server stops.
     Stopped,
+    /// An owner needs the place.
+    Displaced,
     /// The token was revoked or has expired.
     SignedOut,
     /// The client broke a rule of the protocol.
@@ -60,6 +62,7 @@ pub(crate) async fn close(sender: &mut Sender, ending: Ending) {
     let (code, reason) = match ending {
         Ending::Finished => (close_code::NORMAL, ""),
         Ending::Stopped => (close_code::AWAY, "the server stops"),
+        Ending::Displaced => (close_code::AGAIN, "there are too many connections"),
         Ending::SignedOut => (close_code::POLICY, "the token is no longer valid"),
         Ending::BadMessage => (close_code::INVALID, "a message was not valid"),
     };
@@ -73,6 +76,7 @@ pub(crate) async fn dismissed(visitor: &Visitor) -> Ending {
     tokio::select! {
         () = visitor.ended.cancelled() => Ending::SignedOut,
         () = visitor.connection.stop.cancelled() => Ending::Stopped,
+        () = visitor.connection.place.displaced.cancelled() => Ending::Displaced,
     }
 }
 

@@ -14,5 +14,5 @@ pub(crate) const KEEP_CAPACITY: usize = 64 * 1024;
 pub(crate) const CONTROL_EXPLANATION: usize = 1024;
 /// Bytes of an error's message for people. It may quote a line of the peer, which has any length.
 pub(crate) const SCRIPTSCHNELL_EXPLANATION: usize = 4096;
-/// Bytes of the id of a request over the web.
-pub(crate) const WEB_ID: usize = 128;
+/// Bytes of the id of a request over the web: each event of a stream repeats it.
+pub(crate) const WEB_ID: usize = 4096;

@@ -506,11 +506,11 @@ export interface TokenItem {
 /** Reply to `token`. */
 export interface TokenReply {
   expires: number | null;
-  id: string;
   label: string | null;
   ok: boolean;
   role: Role;
   token: string;
+  token_id: string;
 }
 
 /** Reply to `tokens`. */

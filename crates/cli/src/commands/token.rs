@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
             let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;
             let expires = expires.map(|time| time.as_secs());
             let token = Token { role: Some(role), session, workspace, expires, label };
-            let TokenReply { id, token, role, label, expires, .. } =
+            let TokenReply { token_id: id, token, role, label, expires, .. } =
                 context.execute(&Operation::Token(token))?;
             context
                 .answer(&Added { id, token, role, label, expires }, |added| format!("{}\n", added.token))?;

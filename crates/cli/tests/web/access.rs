@@ -1,6 +1,7 @@
 //! Who may send a request.
 
 use crate::SWB;
+use serde_json::json;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use swb_testkit::{LIMIT, Swb, Web, read_response, wait_for};
@@ -164,7 +165,7 @@ fn wrong_tokens_are_answered_later_and_delay_nobody_else() {
         stream.write_all(request.as_bytes()).unwrap();
         stream
     };
-    let mut attempts: Vec<_> = (0..60).map(|_| wrong()).collect();
+    let mut attempts: Vec<_> = (0..200).map(|_| wrong()).collect();
     // A right one in between, over and over, on connections of its own.
     for _ in 0..10 {
         assert_eq!(web.request("GET", "/api/sessions", "").status, 200);
@@ -186,7 +187,7 @@ fn peers_without_a_token_lock_out_nobody() {
     let mut terminal = web.socket("/ws?session=a");
     terminal.message("attached");
     // More than the server has places for strangers: the oldest are closed.
-    let mut idle: Vec<_> = (0..300).map(|_| web.connect()).collect();
+    let mut idle: Vec<_> = (0..600).map(|_| web.connect()).collect();
     wait_for("the oldest to be closed", || {
         idle[0].set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         matches!(idle[0].read(&mut [0]), Ok(0)).then_some(())
@@ -200,6 +201,13 @@ fn peers_without_a_token_lock_out_nobody() {
 fn malformed_requests_end_their_own_connection_only() {
     let swb = Swb::start(SWB);
     let web = swb.web();
+    // A body that never comes is given up after ten seconds; meanwhile others are served.
+    let mut slow = web.connect();
+    let head = format!(
+        "POST /api/sessions?token={} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50000\r\n\r\nx",
+        web.token
+    );
+    slow.write_all(head.as_bytes()).unwrap();
     for bad in [
         "\r\n\r\n",
         "GET\r\n\r\n",
@@ -221,6 +229,26 @@ fn malformed_requests_end_their_own_connection_only() {
     let _sent = stream.write_all(long.as_bytes());
     let _read = stream.read_to_end(&mut Vec::new());
     assert_eq!(web.request("GET", "/api/sessions", "").status, 200);
+    assert_eq!(read_response(&mut slow).status, 400);
+}
+
+#[test]
+fn a_token_with_many_connections_locks_out_nobody() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    let guest = web.with_token(&swb.token(&["--role", "watch"]));
+    let mut sockets = Vec::new();
+    let refused = loop {
+        match guest.try_socket("/api/control", &[]) {
+            Ok(socket) => sockets.push(socket),
+            Err(refused) => break refused,
+        }
+        assert!(sockets.len() < 1000, "there is no limit");
+    };
+    assert_eq!((refused.status, &refused.json()["error"]), (503, &json!("LIMIT_REACHED")));
+    assert!(sockets.len() >= 200);
+    assert_eq!(web.request("GET", "/api/sessions", "").status, 200);
+    assert_eq!(web.with_token(&swb.token(&[])).request("GET", "/api/sessions", "").status, 200);
 }
 
 #[test]

@@ -100,6 +100,23 @@ fn operations_are_filtered_as_well() {
 
 // CO-46
 #[test]
+fn lines_of_relayed_turns_are_filtered_as_well() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    reader(&swb);
+    swb.make("src", &["bash", "--norc", "-i"]);
+    swb.ok(&["wait", "src", "--until", "ready"]);
+    swb.ok(&["ask", "src", r"printf 'one\nexit\ntwo\n'"]);
+    let mut control = web.socket("/api/control");
+    let relayed = control.ask(&json!(1), json!({"cmd": "relay", "from": "src", "to": "a", "force": true}));
+    assert_eq!(relayed["error"], "FORBIDDEN", "{relayed}");
+    swb.ok(&["send", "a", "plain", "--enter"]);
+    swb.ok(&["wait", "a", "--text", "line=plain"]);
+    assert!(!swb.ok(&["logs", "a"]).contains("line=exit"));
+}
+
+// CO-46
+#[test]
 fn shells_local_clients_and_sessions_without_a_filter_are_not_filtered() {
     let swb = Swb::start(SWB);
     let web = swb.web();

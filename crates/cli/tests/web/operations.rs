@@ -106,11 +106,47 @@ fn the_number_of_requests_under_way_is_bounded() {
     let swb = Swb::start(SWB);
     let mut control = swb.web().socket("/api/control");
     swb.make("a", &["cat"]);
+    let never = || json!({"cmd": "wait", "session": "a", "text": "never"});
     for number in 0..64 {
-        control.text(&json!({"id": number, "cmd": "wait", "session": "a", "text": "never"}));
+        let mut wait = never();
+        wait["id"] = json!(number);
+        control.text(&wait);
     }
-    assert_eq!(control.ask(&json!("one more"), json!({"cmd": "ls"}))["error"], "LIMIT_REACHED");
+    assert_eq!(control.ask(&json!("one more"), never())["error"], "LIMIT_REACHED");
+    // Short ones are not refused, however many are sent at once.
+    for number in 100..400 {
+        control.text(&json!({"id": number, "cmd": "ls"}));
+    }
+    for number in 100..400 {
+        assert_eq!(control.take(|message| message["id"] == number)["ok"], true, "{number}");
+    }
     assert!(control.is_quiet_for(QUIET));
+}
+
+#[test]
+fn a_program_that_does_not_read_delays_only_what_is_typed_there() {
+    let swb = Swb::start(SWB);
+    let mut control = swb.web().socket("/api/control");
+    swb.script("stuck", "stty raw -echo; echo up; sleep 1000");
+    swb.ok(&["wait", "stuck", "--text", "up"]);
+    swb.make("a", &["cat"]);
+    let text = "x".repeat(100_000);
+    for number in 0..20 {
+        control.text(&json!({"id": number, "cmd": "send", "session": "stuck", "text": text}));
+    }
+    let sent =
+        control.ask(&json!("other"), json!({"cmd": "send", "session": "a", "text": "here", "enter": true}));
+    assert_eq!(sent["ok"], true, "{sent}");
+}
+
+#[test]
+fn a_new_token_is_told_from_the_request() {
+    let swb = Swb::start(SWB);
+    let mut control = swb.web().socket("/api/control");
+    let added = control.ask(&json!(7), json!({"cmd": "token", "role": "watch"}));
+    assert!(added["token_id"].is_string() && added["token"].is_string(), "{added}");
+    let long = json!("i".repeat(200));
+    assert_eq!(control.ask(&long, json!({"cmd": "ls"}))["ok"], true);
 }
 
 #[test]
@@ -137,6 +173,7 @@ fn an_operation_needs_its_role() {
         assert!(refused("drive", owners_only.clone()), "{owners_only}");
     }
     assert!(!refused("watch", json!({"cmd": "filter", "session": "a"})));
+    assert!(refused("drive", json!({"cmd": "chat"})));
     let create = web.with_token(&swb.token(&["--role", "prompt"]));
     assert_eq!(create.request("POST", "/api/sessions", r#"{"workspace":"/tmp"}"#).status, 403);
     assert_eq!(create.try_socket("/api/chat", &[]).err().unwrap().status, 403);

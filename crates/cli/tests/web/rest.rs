@@ -53,6 +53,22 @@ fn a_shell_is_started_without_a_stream() {
     assert_eq!(unknown.status, 404);
 }
 
+// CO-26, CO-69
+#[test]
+fn the_coopfile_of_a_workspace_counts_as_on_coops_socket() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    let dir = swb.workspace("api");
+    std::fs::write(
+        dir.join("coop.toml"),
+        "[agent]\ncommand = \"sh\"\nargs = [\"-c\", \"echo from the file; cat\"]\n",
+    )
+    .unwrap();
+    let created = web.request("POST", "/api/sessions", &json!({"workspace": dir}).to_string());
+    assert_eq!(created.status, 200, "{created:?}");
+    web.socket("/ws?session=api").shows("from the file");
+}
+
 // CO-69
 #[test]
 fn malformed_bodies_are_refused() {
@@ -75,6 +91,12 @@ fn malformed_bodies_are_refused() {
     assert_eq!(shell.status, 400);
     let huge = format!(r#"{{"workspace":"{}"}}"#, "x".repeat(2 << 20));
     assert_eq!(web.request("POST", "/api/sessions", &huge).status, 413);
+    // An announced length is refused before the body comes.
+    let announced = format!(
+        "POST /api/sessions?token={} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n",
+        web.token
+    );
+    assert_eq!(web.raw(&announced).status, 413);
     assert_eq!(web.request("PUT", "/api/sessions", "").status, 405);
     assert_eq!(web.request("GET", "/../../etc/passwd", "").status, 404);
     assert_eq!(web.request("GET", "/assets/%2e%2e/%2e%2e/etc/passwd", "").status, 404);

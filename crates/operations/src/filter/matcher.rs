@@ -88,10 +88,15 @@ impl Matcher {
                 QUIT_SIGNAL => Some(Withheld::QuitSignal),
                 INTERRUPT if self.is_repeated(now) => Some(Withheld::Interrupt),
                 b'\r' | b'\n' => self.end_line(byte, &mut filtered.passed),
+                INTERRUPT => {
+                    self.interrupted = Some(now);
+                    filtered.passed.extend(self.release());
+                    filtered.passed.push(byte);
+                    // The program gives up the line.
+                    self.line = Line::default();
+                    None
+                }
                 _ => {
-                    if byte == INTERRUPT {
-                        self.interrupted = Some(now);
-                    }
                     self.extend_line(byte, &mut filtered.passed);
                     None
                 }
@@ -221,6 +226,7 @@ mod tests {
     fn control_keys_that_end_programs_are_withheld() {
         assert_eq!(typed(&["a\x04b"]), ("ab".to_owned(), Some(Withheld::EndOfInput)));
         assert_eq!(typed(&["a\x1cb"]), ("ab".to_owned(), Some(Withheld::QuitSignal)));
+        assert_eq!(typed(&["abc\x03exit\r"]), ("abc\x03".to_owned(), Some(Withheld::Line("exit"))));
         // They do not divide a word.
         assert_eq!(typed(&["ex\x04it\r"]), (String::new(), Some(Withheld::Line("exit"))));
     }

@@ -125,8 +125,10 @@ impl Call<'_> {
         let bytes = match text {
             TypedText::Text(text) => text.as_bytes(),
             TypedText::Raw(bytes) => bytes,
-            // With its origin in front, it is no line of its own.
-            TypedText::Relayed(relayed) if relayed.origin.is_some() => return Ok(()),
+            // The first line has the origin in front.
+            TypedText::Relayed(relayed) if relayed.origin.is_some() => {
+                relayed.text.split_once('\n').map_or(&[][..], |(_, rest)| rest.as_bytes())
+            }
             TypedText::Relayed(relayed) => relayed.text.as_bytes(),
         };
         let filtered = self.caller.is_remote() && self.operations.filters.is_on(session);

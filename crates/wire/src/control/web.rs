@@ -103,8 +103,8 @@ pub struct Token {
 pub struct TokenReply {
     /// Always true.
     pub ok: bool,
-    /// Id under which it is listed and revoked.
-    pub id: String,
+    /// Id under which it is listed and revoked; `id` is the request's over the web.
+    pub token_id: String,
     /// The token itself, which is not stored and cannot be shown again.
     pub token: String,
     /// What its holder may do.
