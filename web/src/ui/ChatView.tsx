@@ -1,10 +1,11 @@
-import { memo, useEffect, useRef, useState } from 'react';
+import { memo, useEffect, useState } from 'react';
 import { type ApprovalEntry, EMPTY_TRANSCRIPT, type Entry, type QuestionEntry, type ToolEntry, type Transcript } from '../chat/transcript';
 import { ChatClient } from '../client/chat';
 import { Composer } from './Composer';
 import { useApp } from './context';
 import { EmptyState, IconButton } from './controls';
 import { Decision } from './Decision';
+import { useFollow } from './follow';
 import { Icon } from './Icon';
 import { Markdown } from './Markdown';
 import { Presented } from './Presented';
@@ -160,14 +161,8 @@ function useConversation(session: string) {
 
 export function ChatView({ session }: { session: string }) {
   const { transcript, state, failure, client } = useConversation(session);
-  const scroll = useRef<HTMLDivElement>(null);
-  const following = useRef(true);
+  const { scroll, content, toEnd } = useFollow();
   const { entries, running, owner, plain, status } = transcript;
-
-  // The newest text stays in view, unless the reader has scrolled up.
-  useEffect(() => {
-    if (following.current) scroll.current?.scrollTo({ top: scroll.current.scrollHeight });
-  }, [entries]);
 
   return (
     <div className="reader">
@@ -178,12 +173,8 @@ export function ChatView({ session }: { session: string }) {
         role="log"
         aria-label={`Conversation with ${session}`}
         aria-busy={running}
-        onScroll={(event) => {
-          const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
-          following.current = scrollHeight - scrollTop - clientHeight < 48;
-        }}
       >
-        <div className="reader-column">
+        <div className="reader-column" ref={content}>
           {state === 'failed' ? <EmptyState title="The conversation cannot be opened"><p>{failure}</p></EmptyState> : null}
           {state === 'open' && entries.length === 0 ? <EmptyState title="No messages yet"><p>Write the first one below.</p></EmptyState> : null}
           {client ? entries.map((entry) => <EntryView key={entry.key} entry={entry} client={client} owner={owner} plain={plain} />) : null}
@@ -209,7 +200,10 @@ export function ChatView({ session }: { session: string }) {
             placeholder={`Message ${session}`}
             disabled={state !== 'open' || running}
             action={running ? <IconButton icon="stop" label="Stop the answer" onClick={() => client?.stop()} /> : undefined}
-            onSend={(text) => client?.prompt(text)}
+            onSend={(text) => {
+              toEnd();
+              client?.prompt(text);
+            }}
           />
         )}
       </div>

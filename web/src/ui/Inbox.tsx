@@ -57,7 +57,7 @@ export function Inbox() {
   const now = useNow(5000);
   const at = Math.max(0, approvals.findIndex((approval) => approval.id === chosen));
   const current = approvals[at];
-  useEffect(() => ref.current?.focus(), []);
+  useEffect(() => void ref.current?.focus(), []);
 
   const decide = (approved: boolean) => {
     if (!current || !app.may('approve')) return;

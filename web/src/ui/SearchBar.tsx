@@ -10,7 +10,7 @@ interface SearchBarProps {
 export function SearchBar({ results, onFind, onClose }: SearchBarProps) {
   const [text, setText] = useState('');
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => void field.current?.focus(), []);
   const count = text === '' ? '' : results.count === 0 ? 'No results' : `${results.index + 1} of ${results.count}`;
   return (
     <div className="search-bar" role="search">

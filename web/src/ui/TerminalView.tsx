@@ -65,8 +65,8 @@ export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [app, session, pty, leaf.id]);
 
-  useEffect(() => screen.current?.setWatch(watch), [watch]);
-  useEffect(() => screen.current?.setFontSize(fontSize), [fontSize]);
+  useEffect(() => void screen.current?.setWatch(watch), [watch]);
+  useEffect(() => void screen.current?.setFontSize(fontSize), [fontSize]);
 
   const chip = exitCode !== null ? `Exited with code ${exitCode}` : state === 'lost' ? 'Reconnecting…' : watch ? 'Watching' : null;
   return (
