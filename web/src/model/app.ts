@@ -1,10 +1,11 @@
 import { ConnectionLost, type ConnectionState, ControlClient } from '../client/control';
 import { loadLayout, saveLayout } from '../layout/saved';
 import * as tree from '../layout/tree';
-import type { ControlEvent, OperationName, Replies, SessionItem } from '../protocol/control';
+import type { ControlEvent, ConversationItem, OperationName, Replies, SessionItem } from '../protocol/control';
 import type { TerminalScreen } from '../term/screen';
 import type { Transport } from '../transport/transport';
 import { newlyWaiting, notifyAbout, TabIndicator } from './attention';
+import { conversationSession, isConversation } from './conversations';
 import { Refresher } from './refresh';
 import { type Ability, may } from './roles';
 import { applyEvent, attentionList, listOrder } from './sessions';
@@ -81,10 +82,40 @@ export class App {
     if (me) saveLayout(me.machine, changed);
   }
 
-  open(session: string, tab: tree.Tab = tree.AGENT_TAB): void {
-    this.setLayout((layout) => tree.showSession(layout, session, tab));
+  open(session: string, tab?: tree.Tab): void {
+    const shown = tab ?? (this.isConversation(session) ? tree.CHAT_TAB : tree.AGENT_TAB);
+    this.setLayout((layout) => tree.showSession(layout, session, shown));
     this.store.set({ drawer: false });
     this.focusTerminal();
+  }
+
+  /** Shows a session in a new pane beside the focused one. */
+  openBeside(session: string): void {
+    const leaf = this.focusedLeaf();
+    if (!leaf || this.store.get().phone) return this.open(session);
+    this.setLayout((layout) => tree.splitLeaf(layout, leaf.id, 'row', session, this.isConversation(session) ? tree.CHAT_TAB : tree.AGENT_TAB));
+    this.focusTerminal();
+  }
+
+  /** Shows a session that was just created, before the next list has it. */
+  openCreated(session: SessionItem): void {
+    this.refresher.expect(session);
+    this.open(session.name);
+  }
+
+  /** Opens a conversation that is too old for the list; it is listed while it is open. */
+  openConversation(item: ConversationItem): void {
+    this.store.set(({ sessions }) => ({ sessions: [...(sessions ?? []).filter(({ name }) => name !== item.session), conversationSession(item)] }));
+    this.open(item.session);
+  }
+
+  session(name: string | undefined): SessionItem | undefined {
+    return this.store.get().sessions?.find((item) => item.name === name);
+  }
+
+  isConversation(name: string): boolean {
+    const session = this.session(name);
+    return session !== undefined && isConversation(session);
   }
 
   /** Moves the keyboard to the focused pane, once it is on the page. */
@@ -139,6 +170,12 @@ export class App {
   show(overlay: Overlay | null): void {
     this.store.set({ overlay, ...(overlay ? { drawer: false } : {}) });
     if (!overlay) this.focusTerminal();
+  }
+
+  /** Shows a session from the inbox, which covers the session on a phone and stays beside it elsewhere. */
+  openFromInbox(session: string): void {
+    if (this.store.get().phone) this.store.set({ inbox: false });
+    this.open(session);
   }
 
   setInbox(inbox: boolean): void {

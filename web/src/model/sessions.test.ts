@@ -42,4 +42,11 @@ describe('sessions', () => {
     expect(lastLine('one\n│ > run the tests   │\n╰──────────╯\n   \n')).toBe('> run the tests');
     expect(lastLine('\n\n')).toBe('');
   });
+
+  it('takes the question of a session that asks', () => {
+    const dialog = '│ Do you want to proceed?  │\n│ ❯ 1. Yes │\n│   2. No  │\n╰───╯';
+    expect(lastLine(dialog, true)).toBe('Do you want to proceed?');
+    expect(lastLine(dialog)).toBe('2. No');
+    expect(lastLine('Continue [y/n]', true)).toBe('Continue [y/n]');
+  });
 });

@@ -77,7 +77,7 @@ export class TerminalScreen {
       disableStdin: options.watch,
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
-      minimumContrastRatio: 3,
+      minimumContrastRatio: 4.5,
       theme: terminalTheme(),
       linkHandler: { activate: openLink },
     });
@@ -105,6 +105,10 @@ export class TerminalScreen {
       state: options.onState,
     });
     void this.useGraphicsCard();
+  }
+
+  get watching(): boolean {
+    return this.watch;
   }
 
   focus(): void {
@@ -237,6 +241,8 @@ export class TerminalScreen {
 
   /** Draws with WebGL where there is one; loaded later, as the first paint does not need it. */
   private async useGraphicsCard(): Promise<void> {
+    // Phones take the context away from pages in the background, and their one small terminal is drawn fast anyway.
+    if (matchMedia('(pointer: coarse)').matches) return;
     try {
       const { WebglAddon } = await import('@xterm/addon-webgl');
       if (!this.terminal.element?.isConnected) return;

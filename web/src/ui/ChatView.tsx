@@ -1,10 +1,10 @@
 import { memo, useEffect, useState } from 'react';
-import { type ApprovalEntry, EMPTY_TRANSCRIPT, type Entry, type QuestionEntry, type ToolEntry, type Transcript } from '../chat/transcript';
-import { ChatClient } from '../client/chat';
+import type { ApprovalEntry, Entry, QuestionEntry, ToolEntry } from '../chat/transcript';
+import type { ChatClient } from '../client/chat';
 import { Composer } from './Composer';
-import { useApp } from './context';
+import { useConversation } from './conversation';
 import { EmptyState, IconButton } from './controls';
-import { Decision } from './Decision';
+import { Decision, defaultOption } from './Decision';
 import { useFollow } from './follow';
 import { Icon } from './Icon';
 import { Markdown } from './Markdown';
@@ -40,10 +40,10 @@ const ToolCard = memo(function ToolCard({ tool }: { tool: ToolEntry }) {
   );
 });
 
-function ApprovalCard({ entry, client, owner }: { entry: ApprovalEntry; client: ChatClient; owner: boolean }) {
+function ApprovalCard({ entry, client, owner }: { entry: ApprovalEntry; client: ChatClient | null; owner: boolean }) {
   // The daemon denies a request after 30 seconds unless it knows that a person has it on the screen.
   useEffect(() => {
-    if (entry.outcome === null && owner) client.acknowledge(entry.id);
+    if (entry.outcome === null && owner) client?.acknowledge(entry.id);
   }, [client, entry.id, entry.outcome, owner]);
   return (
     <section className="card" data-settled={entry.outcome !== null} aria-label={`Approval: ${entry.tool}`}>
@@ -53,12 +53,12 @@ function ApprovalCard({ entry, client, owner }: { entry: ApprovalEntry; client: 
       </header>
       {entry.reason ? <p className="muted">{entry.reason}</p> : null}
       <Presented parameters={entry.parameters} />
-      {entry.outcome === null ? <Decision options={entry.options} disabled={!owner} onDecide={(approved, option) => client.decide(entry.id, approved, option)} /> : null}
+      {entry.outcome === null ? <Decision options={entry.options} disabled={!owner} onDecide={(approved, option) => client?.decide(entry.id, approved, option)} /> : null}
     </section>
   );
 }
 
-function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: ChatClient; owner: boolean }) {
+function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: ChatClient | null; owner: boolean }) {
   const [answers, setAnswers] = useState<Record<string, string>>({});
   const complete = entry.questions.every((question) => (answers[question.key] ?? '').trim() !== '');
   return (
@@ -68,7 +68,7 @@ function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: 
       aria-label="Question"
       onSubmit={(event) => {
         event.preventDefault();
-        if (complete) client.answer(entry.id, answers, entry.single);
+        if (complete) client?.answer(entry.id, answers, entry.single);
       }}
     >
       {entry.questions.map((question) => (
@@ -102,7 +102,7 @@ function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: 
 
 interface EntryProps {
   entry: Entry;
-  client: ChatClient;
+  client: ChatClient | null;
   owner: boolean;
   plain: boolean;
 }
@@ -134,31 +134,6 @@ const EntryView = memo(function EntryView({ entry, client, owner, plain }: Entry
   }
 });
 
-/** Chunks arrive faster than they need to be drawn: at most one change per frame reaches React. */
-function useConversation(session: string) {
-  const app = useApp();
-  const [view, setView] = useState<{ transcript: Transcript; state: 'connecting' | 'open' | 'failed'; failure: string }>({ transcript: EMPTY_TRANSCRIPT, state: 'connecting', failure: '' });
-  const [client, setClient] = useState<ChatClient | null>(null);
-  useEffect(() => {
-    let frame = 0;
-    const created = new ChatClient(
-      app.transport,
-      session,
-      (name, cursor) => app.control.request('conversation', { session: name, ...(cursor ? { cursor } : {}) }),
-      (transcript, state, failure) => {
-        cancelAnimationFrame(frame);
-        frame = requestAnimationFrame(() => setView({ transcript, state, failure }));
-      },
-    );
-    setClient(created);
-    return () => {
-      cancelAnimationFrame(frame);
-      created.close();
-    };
-  }, [app, session]);
-  return { ...view, client };
-}
-
 export function ChatView({ session }: { session: string }) {
   const { transcript, state, failure, client } = useConversation(session);
   const { scroll, content, toEnd } = useFollow();
@@ -173,11 +148,22 @@ export function ChatView({ session }: { session: string }) {
         role="log"
         aria-label={`Conversation with ${session}`}
         aria-busy={running}
+        onKeyDown={(event) => {
+          if (event.ctrlKey || event.altKey || event.metaKey || (event.target as HTMLElement).matches('input, textarea')) return;
+          const waiting = entries.findLast((entry) => entry.kind === 'approval' && entry.outcome === null);
+          if (!owner || waiting?.kind !== 'approval' || (event.key !== 'y' && event.key !== 'n')) return;
+          client?.decide(waiting.id, event.key === 'y', defaultOption(waiting.options, event.key === 'y')?.id);
+          event.preventDefault();
+        }}
       >
         <div className="reader-column" ref={content}>
           {state === 'failed' ? <EmptyState title="The conversation cannot be opened"><p>{failure}</p></EmptyState> : null}
-          {state === 'open' && entries.length === 0 ? <EmptyState title="No messages yet"><p>Write the first one below.</p></EmptyState> : null}
-          {client ? entries.map((entry) => <EntryView key={entry.key} entry={entry} client={client} owner={owner} plain={plain} />) : null}
+          {state === 'open' && entries.length === 0 ? (
+            <EmptyState title="No messages yet">{client ? <p>Write the first one below.</p> : <p>What is written in this conversation appears here.</p>}</EmptyState>
+          ) : null}
+          {entries.map((entry) => (
+            <EntryView key={entry.key} entry={entry} client={client} owner={owner} plain={plain} />
+          ))}
           {running ? (
             <p className="working" role="status">
               <span className="dot dot-working" aria-hidden="true" />
@@ -186,27 +172,30 @@ export function ChatView({ session }: { session: string }) {
           ) : null}
         </div>
       </div>
-      <div className="reader-composer">
-        {state === 'open' && !owner ? (
-          <div className="observer">
-            <span className="muted">Another client holds this conversation; you are observing.</span>
-            <button type="button" className="button" onClick={() => client?.takeOver()}>
-              Take over
-            </button>
-          </div>
-        ) : (
-          <Composer
-            label={`Message to ${session}`}
-            placeholder={`Message ${session}`}
-            disabled={state !== 'open' || running}
-            action={running ? <IconButton icon="stop" label="Stop the answer" onClick={() => client?.stop()} /> : undefined}
-            onSend={(text) => {
-              toEnd();
-              client?.prompt(text);
-            }}
-          />
-        )}
-      </div>
+      {client ? (
+        <div className="reader-composer">
+          {state === 'open' && !owner ? (
+            <div className="observer">
+              <span className="muted">Another client holds this conversation; you are observing.</span>
+              <button type="button" className="button" onClick={() => client.takeOver()}>
+                Take over
+              </button>
+            </div>
+          ) : (
+            <Composer
+              label={`Message to ${session}`}
+              placeholder={running ? 'Write the next message' : `Message ${session}`}
+              disabled={state !== 'open' || running}
+              action={running ? <IconButton icon="stop" label="Stop the answer" onClick={() => client.stop()} /> : undefined}
+              onEscape={running ? () => client.stop() : undefined}
+              onSend={(text) => {
+                toEnd();
+                client.prompt(text);
+              }}
+            />
+          )}
+        </div>
+      ) : null}
     </div>
   );
 }

@@ -13,6 +13,7 @@ export function Help() {
         <IconButton icon="close" label="Close" onClick={() => app.show(null)} />
       </header>
       <div className="help">
+       <div className="help-columns">
         {groups.map((group) => (
           <section key={group}>
             <h3>{group}</h3>
@@ -30,13 +31,14 @@ export function Help() {
           <h3>Approvals</h3>
           <dl>
             <div>
-              <dt>Allow, deny</dt>
+              <dt>Allow or deny the selected one</dt>
               <dd>
                 <Keys keys="y" /> <Keys keys="n" />
               </dd>
             </div>
           </dl>
         </section>
+       </div>
       </div>
       <p className="muted help-note">On a Mac, Command works in place of Ctrl. All other keys go to the terminal.</p>
     </Dialog>

@@ -21,7 +21,7 @@ function Overlays() {
     case 'help':
       return <Help />;
     case 'new-session':
-      return <NewSession workspace={overlay.workspace} />;
+      return <NewSession workspace={overlay.workspace} initialCommand={overlay.command ?? ''} initialName={overlay.name ?? ''} />;
     case 'kill':
       return <KillDialog session={overlay.session} pty={overlay.pty} />;
     case 'relay':

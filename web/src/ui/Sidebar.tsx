@@ -21,7 +21,7 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
   const age = shortAge(sinceOf(session), now);
   const clients = clientCount(session);
   return (
-    <button type="button" className="session-row" data-session-row data-state={state} aria-current={current} onClick={() => app.open(session.name)}>
+    <button type="button" className="session-row" data-session-row data-state={state} aria-current={current} onClick={(event) => (event.ctrlKey || event.metaKey ? app.openBeside(session.name) : app.open(session.name))}>
       <StateDot state={state} />
       <span className="session-name">{session.name}</span>
       <span className="session-meta" title={`${STATE_LABELS[state]} for ${age}`}>
@@ -33,7 +33,7 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
         ) : null}
         <span>{age}</span>
       </span>
-      <span className="session-preview">{preview || STATE_LABELS[state]}</span>
+      <span className="session-preview">{session.title || preview || STATE_LABELS[state]}</span>
     </button>
   );
 }

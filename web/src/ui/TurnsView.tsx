@@ -4,8 +4,9 @@ import { copyText } from '../term/clipboard';
 import { clock } from '../text/time';
 import { Composer } from './Composer';
 import { useApp, useAppState, useNow } from './context';
-import { EmptyState, IconButton } from './controls';
+import { EmptyState } from './controls';
 import { useFollow } from './follow';
+import { Icon } from './Icon';
 import { Markdown } from './Markdown';
 
 const TURNS = 30;
@@ -50,8 +51,16 @@ const TurnCard = memo(function TurnCard({ item, now }: { item: TurnItem; now: nu
         {item.interrupted ? <span className="muted">interrupted</span> : null}
         {item.truncated ? <span className="muted">shortened</span> : null}
         <span className="turn-actions">
-          <IconButton icon="copy" label="Copy this turn" onClick={() => void copyText(text).then((copied) => app.notify(copied ? 'Copied' : 'The browser did not copy the text'))} />
-          {app.may('prompt') ? <IconButton icon="relay" label="Relay this turn to…" onClick={() => app.show({ kind: 'relay', from: item.turn_id })} /> : null}
+          <button type="button" className="quiet-button" aria-label="Copy this turn" onClick={() => void copyText(text).then((copied) => app.notify(copied ? 'Copied' : 'The browser did not copy the text'))}>
+            <Icon name="copy" />
+            Copy
+          </button>
+          {app.may('prompt') ? (
+            <button type="button" className="quiet-button" aria-label="Relay this turn to…" onClick={() => app.show({ kind: 'relay', from: item.turn_id })}>
+              <Icon name="relay" />
+              Relay to…
+            </button>
+          ) : null}
         </span>
       </header>
       {failure ? <p className="failure">{failure}</p> : null}
