@@ -27,6 +27,11 @@ function asText(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? '';
 }
 
+/** Whether the reason says anything that the rest of the presentation does not show already. */
+export function reasonAdds(reason: string, { command, path, address }: Presentation): boolean {
+  return reason !== '' && ![command, path, address].some((shown) => shown !== null && reason.includes(shown));
+}
+
 export function present(parameters: unknown): Presentation {
   const empty: Presentation = { command: null, path: null, diff: null, text: null, address: null, rest: [] };
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {

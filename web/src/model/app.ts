@@ -60,6 +60,11 @@ export class App {
     }
   }
 
+  /** Fetches the lists soon, for a change that no event reports. */
+  refresh(): void {
+    this.refresher.soon();
+  }
+
   notify(text: string, kind: Notice['kind'] = 'info'): void {
     const message = text.charAt(0).toUpperCase() + text.slice(1);
     if (this.store.get().notices.some((notice) => notice.text === message)) return;

@@ -2,6 +2,7 @@ import { memo, useEffect, useState } from 'react';
 import type { ApprovalEntry, Entry, QuestionEntry, ToolEntry } from '../chat/transcript';
 import type { ChatClient } from '../client/chat';
 import { Composer } from './Composer';
+import { useApp } from './context';
 import { useConversation } from './conversation';
 import { EmptyState, IconButton } from './controls';
 import { Decision, defaultOption } from './Decision';
@@ -51,8 +52,7 @@ function ApprovalCard({ entry, client, owner }: { entry: ApprovalEntry; client: 
         <span className="card-title">Allow {entry.tool}?</span>
         {entry.outcome ? <span className="muted">{entry.outcome}</span> : null}
       </header>
-      {entry.reason ? <p className="muted">{entry.reason}</p> : null}
-      <Presented parameters={entry.parameters} />
+      <Presented parameters={entry.parameters} reason={entry.reason} />
       {entry.outcome === null ? <Decision options={entry.options} disabled={!owner} onDecide={(approved, option) => client?.decide(entry.id, approved, option)} /> : null}
     </section>
   );
@@ -80,13 +80,13 @@ function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: 
               {option.label}
             </label>
           ))}
-          <input
+          {entry.settled ? null : <input
             type="text"
             className="field"
             aria-label={question.options.length > 0 ? 'Another answer' : 'Answer'}
             placeholder={question.options.length > 0 ? 'Another answer' : 'Answer'}
             onChange={(event) => setAnswers({ ...answers, [question.key]: event.target.value })}
-          />
+          />}
         </fieldset>
       ))}
       {entry.settled ? <span className="muted">Answered</span> : (
@@ -138,7 +138,11 @@ export function ChatView({ session }: { session: string }) {
   const { transcript, state, failure, client } = useConversation(session);
   const { scroll, content, toEnd } = useFollow();
   const { entries, running, owner, plain, status } = transcript;
+  const waits = entries.some((entry) => (entry.kind === 'approval' && entry.outcome === null) || (entry.kind === 'question' && !entry.settled));
 
+  // Whether a conversation runs or waits is in no event; the list is fetched again instead.
+  const app = useApp();
+  useEffect(() => app.refresh(), [app, running, waits]);
   return (
     <div className="reader">
       <div
@@ -166,8 +170,8 @@ export function ChatView({ session }: { session: string }) {
           ))}
           {running ? (
             <p className="working" role="status">
-              <span className="dot dot-working" aria-hidden="true" />
-              {status || 'Working'}
+              <span className={waits ? 'dot dot-asking' : 'dot dot-working'} aria-hidden="true" />
+              {waits ? 'Waiting for your decision' : status || 'Working'}
             </p>
           ) : null}
         </div>

@@ -44,8 +44,7 @@ function Card({ approval, selected, now, onSelect }: CardProps) {
         <span className="muted">{shortAge(approval.asked_at, now)}</span>
       </header>
       <p className="card-title">{approval.tool}</p>
-      {approval.reason ? <p className="muted">{approval.reason}</p> : null}
-      <Presented parameters={approval.parameters} />
+      <Presented parameters={approval.parameters} reason={approval.reason} />
       {approval.cut ? <p className="muted">Long texts are shortened here.</p> : null}
       {mayDecide ? <Decision options={approval.options ?? []} disabled={deciding} onDecide={(approved, option) => void decide(approved, option)} /> : null}
     </article>

@@ -96,7 +96,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
           placeholder={conversation ? `None: ${agent.name} answers in a conversation` : 'Your shell, or what coop.toml names'}
           autoFocus={directory !== ''}
         />
-        <Field label="Name" value={name} onChange={setName} placeholder="Chosen from the directory" />
+        <Field label="Name" value={name} onChange={setName} placeholder="Optional" />
         {failure ? (
           <p className="failure" role="alert">
             {failure}

@@ -19,7 +19,7 @@ interface EntryProps {
 function PaletteEntry({ entry, index, selected, onSelect, onRun }: EntryProps) {
   return (
     <div id={`palette-${index}`} className="palette-item" role="option" aria-selected={selected} onPointerMove={onSelect} onClick={onRun}>
-      {entry.state ? <StateDot state={entry.state} /> : null}
+      {entry.state ? <StateDot state={entry.state} /> : entry.group === 'Sessions' ? <span className="palette-dot" /> : null}
       <span className="palette-title">{entry.title}</span>
       {entry.detail ? (
         <span className="palette-detail">

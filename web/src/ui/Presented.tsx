@@ -1,5 +1,5 @@
 import { memo, useMemo } from 'react';
-import { present } from '../approvals/present';
+import { present, reasonAdds } from '../approvals/present';
 import type { DiffLine } from '../text/diff';
 
 const SIGNS: Record<DiffLine['kind'], string> = { same: ' ', added: '+', removed: '−', hunk: ' ' };
@@ -22,11 +22,13 @@ export function Diff({ lines }: { lines: readonly DiffLine[] }) {
   );
 }
 
-/** What a tool will do or did, from its parameters: the command, the file, the change. */
-export const Presented = memo(function Presented({ parameters }: { parameters: unknown }) {
-  const { command, path, diff, text, address, rest } = useMemo(() => present(parameters), [parameters]);
+/** What a tool will do or did, from its parameters: the command, the file, the change; and why, as the agent puts it. */
+export const Presented = memo(function Presented({ parameters, reason = '' }: { parameters: unknown; reason?: string }) {
+  const presentation = useMemo(() => present(parameters), [parameters]);
+  const { command, path, diff, text, address, rest } = presentation;
   return (
     <div className="presented">
+      {reasonAdds(reason, presentation) ? <p className="muted">{reason}</p> : null}
       {command !== null ? (
         <pre className="presented-command" tabIndex={0} aria-label="Command">
           <code>{command}</code>

@@ -17,6 +17,7 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
   const app = useApp();
   const current = useAppState((state) => app.focusedLeaf()?.session === session.name && state.layout.root !== null);
   const preview = useAppState((state) => state.previews.get(session.name) ?? '');
+  const asked = useAppState((state) => state.approvals.find((approval) => approval.session === session.name)?.reason ?? '');
   const state = stateOf(session);
   const age = shortAge(sinceOf(session), now);
   const clients = clientCount(session);
@@ -33,7 +34,7 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
         ) : null}
         <span>{age}</span>
       </span>
-      <span className="session-preview">{session.title || preview || STATE_LABELS[state]}</span>
+      <span className="session-preview">{asked || session.title || preview || STATE_LABELS[state]}</span>
     </button>
   );
 }

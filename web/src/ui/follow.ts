@@ -19,7 +19,13 @@ export function useFollow(): { scroll: RefObject<HTMLDivElement | null>; content
     const box = scroll.current;
     const column = content.current;
     if (!box || !column) return;
-    const scrolled = () => (following.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END);
+    let top = box.scrollTop;
+    const scrolled = () => {
+      // The event comes later than the scrolling, and the text may have grown since: only a way up is the reader's.
+      if (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END) following.current = true;
+      else if (box.scrollTop < top) following.current = false;
+      top = box.scrollTop;
+    };
     const observer = new ResizeObserver(() => {
       if (following.current) box.scrollTop = box.scrollHeight;
     });
