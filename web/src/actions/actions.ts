@@ -1,4 +1,4 @@
-import { AGENT_TAB, CHAT_TAB, focusNext, toggleZoom } from '../layout/tree';
+import { AGENT_TAB, CHAT_TAB, focusNext, leaves, toggleZoom } from '../layout/tree';
 import type { App } from '../model/app';
 import { splitWords } from '../text/words';
 import { matches, parseChord } from './chord';
@@ -17,6 +17,8 @@ export interface Action {
 }
 
 const hasPane = (app: App) => app.focusedLeaf() !== null;
+const hasPanes = (app: App) => leaves(app.store.get().layout.root).length > 1;
+const splits = (app: App) => hasPane(app) && !app.store.get().phone;
 const hasAgent = (app: App) => {
   const leaf = app.focusedLeaf();
   return leaf !== null && !app.isConversation(leaf.session);
@@ -65,17 +67,17 @@ export const ACTIONS: readonly Action[] = [
   { id: 'turns', title: 'Show turns', group: 'Session', keys: 'Ctrl+Shift+U', available: hasAgent, run: (app) => withSession(app, (session) => app.open(session, { kind: 'turns' })) },
   { id: 'chat', title: 'Show the conversation', group: 'Session', keys: 'Ctrl+Shift+M', available: hasPane, run: (app) => withSession(app, (session) => app.open(session, CHAT_TAB)) },
   { id: 'relay', title: 'Relay the last turn to another session…', group: 'Session', available: (app) => hasAgent(app) && app.may('prompt'), run: (app) => withSession(app, (session) => app.show({ kind: 'relay', from: session })) },
-  { id: 'watch', title: 'Switch between watching and typing', titleNow: (app) => (app.focusedScreen()?.watching ? 'Type in this terminal' : 'Watch without typing'), group: 'Session', available: (app) => hasTerminal(app) && drives(app), run: (app) => withSession(app, (session) => app.toggleWatching(session)) },
+  { id: 'watch', title: 'Switch between watching and typing', titleNow: watchTitle, group: 'Session', available: (app) => hasTerminal(app) && drives(app), run: (app) => withSession(app, (session) => app.toggleWatching(session)) },
   { id: 'filter', title: 'Switch the input filter of this session', group: 'Session', available: (app) => hasAgent(app) && app.may('filter'), run: (app) => withSession(app, (session) => void switchFilter(app, session)) },
   { id: 'restart', title: 'Restart the agent', group: 'Session', available: (app) => hasAgent(app) && drives(app) && !hasEnded(app), run: (app) => withSession(app, (session) => void app.run('restart', { session })) },
   { id: 'end-shell', title: 'End this shell…', group: 'Session', available: (app) => drives(app) && shellOf(app) !== null, run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: shellOf(app) })) },
   { id: 'kill', title: 'Kill this session…', titleNow: (app) => (!hasAgent(app) ? 'Delete this conversation…' : hasEnded(app) ? 'Remove this session…' : 'Kill this session…'), group: 'Session', available: (app) => hasPane(app) && (hasAgent(app) ? drives(app) : app.may('chat')), run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: null })) },
 
-  { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: hasPane, run: (app) => app.split('row') },
-  { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: hasPane, run: (app) => app.split('column') },
-  { id: 'zoom', title: 'Zoom this pane', group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPane, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
-  { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPane, run: (app) => stepPane(app, 1) },
-  { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPane, run: (app) => stepPane(app, -1) },
+  { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: splits, run: (app) => app.split('row') },
+  { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: splits, run: (app) => app.split('column') },
+  { id: 'zoom', title: 'Zoom this pane', group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPanes, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
+  { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPanes, run: (app) => stepPane(app, 1) },
+  { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPanes, run: (app) => stepPane(app, -1) },
   { id: 'close-pane', title: 'Close this pane', group: 'Pane', keys: 'Ctrl+Shift+Backspace', available: hasPane, run: (app) => app.closePane() },
 
   { id: 'find', title: 'Find in the terminal', group: 'Terminal', keys: 'Ctrl+Shift+F', available: hasTerminal, run: (app) => app.searches.get(app.focusedLeaf()?.id ?? 0)?.() },
@@ -91,8 +93,15 @@ export const ACTIONS: readonly Action[] = [
   { id: 'standard-size', title: 'Standard text size in terminals', group: 'View', run: (app) => app.changeFontSize(0) },
   { id: 'notifications', title: 'Switch notifications on or off', titleNow: (app) => (app.store.get().notifications ? 'Switch notifications off' : 'Notify me when a session asks'), group: 'View', run: (app) => void app.toggleNotifications() },
 
-  { id: 'help', title: 'Keyboard shortcuts', group: 'Help', keys: '?', run: (app) => app.show({ kind: 'help' }) },
+  { id: 'help', title: 'Keyboard shortcuts', group: 'Help', keys: '?', available: (app) => !app.store.get().phone, run: (app) => app.show({ kind: 'help' }) },
 ];
+
+/** A phone sends keys and prompts either way; what changes there is whose size the terminal has. */
+function watchTitle(app: App): string {
+  const watching = app.focusedScreen()?.watching ?? false;
+  if (app.store.get().phone) return watching ? 'Fit the terminal to this screen' : 'Keep the size of the terminal';
+  return watching ? 'Type in this terminal' : 'Watch without typing';
+}
 
 const CHORDS = ACTIONS.flatMap((action) => (action.keys ? [{ action, chord: parseChord(action.keys) }] : []));
 /** The browser and the terminal execute these themselves. */

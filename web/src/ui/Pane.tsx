@@ -4,13 +4,14 @@ import { isConversation } from '../model/conversations';
 import { stateOf } from '../model/sessions';
 import type { SessionItem } from '../protocol/control';
 import { ChatView } from './ChatView';
+import { Composer } from './Composer';
 import { useApp, useAppState } from './context';
 import { EmptyState, IconButton } from './controls';
 import { ErrorBoundary } from './ErrorBoundary';
 import { Menu, type MenuItem } from './Menu';
 import { StateDot } from './StateDot';
 import { TerminalView } from './TerminalView';
-import { TurnsView } from './TurnsView';
+import { ask, TurnsView } from './TurnsView';
 
 interface PaneProps {
   leaf: Leaf;
@@ -121,6 +122,11 @@ export function Pane({ leaf, focused, alone }: PaneProps) {
         {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
         </ErrorBoundary>
       </div>
+      {!phone && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
+        <div className="pane-prompt">
+          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => void ask(app, leaf.session, text)} />
+        </div>
+      ) : null}
     </section>
   );
 }

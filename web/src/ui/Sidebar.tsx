@@ -106,6 +106,7 @@ export function Sidebar() {
   const me = useAppState((state) => state.me);
   const approvals = useAppState((state) => state.approvals.length);
   const notifications = useAppState((state) => state.notifications);
+  const phone = useAppState((state) => state.phone);
   const scope = me?.session ?? me?.workspace;
   return (
     <nav className="sidebar" aria-label="Sessions">
@@ -127,7 +128,7 @@ export function Sidebar() {
           {approvals > 0 ? <span className="badge">{approvals}</span> : null}
         </button>
         <IconButton icon="bell" label={notifications ? 'Switch notifications off' : 'Notify me when a session asks'} pressed={notifications} onClick={() => void app.toggleNotifications()} />
-        <IconButton icon="keyboard" label="Keyboard shortcuts" onClick={() => app.show({ kind: 'help' })} />
+        {phone ? null : <IconButton icon="keyboard" label="Keyboard shortcuts (?)" onClick={() => app.show({ kind: 'help' })} />}
       </footer>
     </nav>
   );
