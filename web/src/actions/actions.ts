@@ -75,7 +75,7 @@ export const ACTIONS: readonly Action[] = [
 
   { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: splits, run: (app) => app.split('row') },
   { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: splits, run: (app) => app.split('column') },
-  { id: 'zoom', title: 'Zoom this pane', group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPanes, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
+  { id: 'zoom', title: 'Zoom this pane', titleNow: (app) => (app.store.get().layout.zoomed === null ? 'Zoom this pane' : 'Show all panes'), group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPanes, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
   { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPanes, run: (app) => stepPane(app, 1) },
   { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPanes, run: (app) => stepPane(app, -1) },
   { id: 'close-pane', title: 'Close this pane', group: 'Pane', keys: 'Ctrl+Shift+Backspace', available: hasPane, run: (app) => app.closePane() },

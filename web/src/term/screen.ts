@@ -28,11 +28,16 @@ export interface ScreenOptions {
   onState(state: TerminalState): void;
   onNotice(text: string): void;
   onExit(code: number): void;
-  /** The terminal has another size than the pane has room for, or null. */
-  onForeignSize(size: Size | null): void;
+  /** The terminal has another size than the pane, set by another client, or null. */
+  onForeignSize(size: ForeignSize | null): void;
   onResults(index: number, count: number): void;
   /** Returns true if the page handles the key. */
   onKey(event: KeyboardEvent): boolean;
+}
+
+export interface ForeignSize extends Size {
+  /** It has more rows than the pane has room for. */
+  tall: boolean;
 }
 
 let firstPaintMarked = false;
@@ -206,6 +211,7 @@ export class TerminalScreen {
     const size = this.watch ? watchSize(pane, this.ptySize) : pane;
     if (this.watch) this.terminal.resize(size.cols, size.rows);
     else if (sameSize(size, this.ptySize)) {
+      this.reported = size;
       this.reportForeignSize();
       return;
     }
@@ -220,7 +226,7 @@ export class TerminalScreen {
   private reportForeignSize(): void {
     const pane = this.paneSize();
     const foreign = !this.watch && pane && this.ptySize && !sameSize(pane, this.ptySize) && sameSize(this.reported, pane);
-    this.options.onForeignSize(foreign ? this.ptySize : null);
+    this.options.onForeignSize(foreign && this.ptySize ? { ...this.ptySize, tall: this.ptySize.rows > pane.rows } : null);
   }
 
   private handleKey(event: KeyboardEvent): boolean {

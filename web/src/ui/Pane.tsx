@@ -70,7 +70,7 @@ function Tabs({ leaf, session }: { leaf: Leaf; session: SessionItem }) {
 }
 
 function paneMenu(app: ReturnType<typeof useApp>, phone: boolean, alone: boolean): MenuItem[] {
-  const ids = [...(phone ? [] : ['split-right', 'split-down', ...(alone ? [] : ['close-pane'])]), 'new-shell', 'watch', 'find', 'relay', 'filter', 'restart', 'end-shell', 'kill'];
+  const ids = [...(phone ? [] : ['split-right', 'split-down', ...(alone ? [] : ['zoom', 'close-pane'])]), 'new-shell', 'watch', 'find', 'relay', 'filter', 'restart', 'end-shell', 'kill'];
   return ids
     .map((id) => actionById(id))
     .filter((action) => action.available?.(app) ?? true)
@@ -105,11 +105,11 @@ export function Pane({ leaf, focused, alone }: PaneProps) {
         <div className="pane-gap" />
         <div className="pane-actions">
           {phone ? null : (
-            <>
+            <span className="pane-wide">
               <IconButton icon="splitRight" label="Split to the right" onClick={() => (focus(), app.split('row'))} />
               <IconButton icon="splitDown" label="Split downwards" onClick={() => (focus(), app.split('column'))} />
               {alone ? null : <IconButton icon="zoom" label={zoomed ? 'Show all panes' : 'Zoom this pane'} pressed={zoomed} onClick={() => app.setLayout((layout) => toggleZoom(layout, leaf.id))} />}
-            </>
+            </span>
           )}
           <Menu label={`Actions for ${leaf.session}`} items={() => (focus(), paneMenu(app, phone, alone))} />
           {alone || phone ? null : <IconButton icon="close" label="Close this pane" onClick={() => app.closePane(leaf.id)} />}

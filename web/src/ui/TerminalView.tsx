@@ -4,8 +4,7 @@ import { actionFor, runAction } from '../actions/actions';
 import type { TerminalState } from '../client/terminal';
 import type { Leaf } from '../layout/tree';
 import type { SessionItem } from '../protocol/control';
-import { TerminalScreen } from '../term/screen';
-import type { Size } from '../term/size';
+import { type ForeignSize, TerminalScreen } from '../term/screen';
 import { useApp, useAppState } from './context';
 import { SearchBar } from './SearchBar';
 import { EndBar, WatchChip } from './TerminalChips';
@@ -24,7 +23,7 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
   const screen = useRef<TerminalScreen | null>(null);
   const [state, setState] = useState<TerminalState>('connecting');
   const [exitCode, setExitCode] = useState<number | null>(null);
-  const [foreign, setForeign] = useState<Size | null>(null);
+  const [foreign, setForeign] = useState<ForeignSize | null>(null);
   const [searching, setSearching] = useState(false);
   const [results, setResults] = useState<Results>({ index: -1, count: 0 });
   const phone = useAppState((value) => value.phone);
@@ -82,7 +81,7 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
 
   return (
     <div className="terminal" data-watching={watch}>
-      <div className="terminal-place" ref={place} />
+      <div className="terminal-place" data-tall={foreign?.tall ?? false} ref={place} />
       {searching ? (
         <SearchBar
           results={results}
