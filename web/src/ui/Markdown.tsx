@@ -40,9 +40,9 @@ export function CodeBlock({ text, language = '' }: { text: string; language?: st
 function block(node: Block, i: number): ReactNode {
   switch (node.kind) {
     case 'heading':
-      // Model text never competes with the page's own headings.
+      // The pane's title is the heading above all in it.
       return (
-        <p key={i} className={`md-heading md-heading-${Math.min(node.level, 4)}`} role="heading" aria-level={Math.min(node.level + 2, 6)}>
+        <p key={i} className={`md-heading md-heading-${Math.min(node.level, 4)}`} role="heading" aria-level={Math.max(node.level, 2)}>
           {inline(node.children)}
         </p>
       );

@@ -75,8 +75,8 @@ export function Palette() {
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={found[selected] ? `palette-${selected}` : undefined}
-        aria-label="Search sessions and actions"
-        placeholder="Search sessions and actions"
+        aria-label="Search actions and sessions"
+        placeholder="Search actions and sessions"
         data-autofocus
         spellCheck={false}
         autoComplete="off"

@@ -17,6 +17,8 @@ interface PaneProps {
   leaf: Leaf;
   focused: boolean;
   alone: boolean;
+  /** Tells panes of the same session apart. */
+  label: string;
 }
 
 function tabsOf(session: SessionItem): { label: string; tab: Tab; closable: boolean }[] {
@@ -77,7 +79,7 @@ function paneMenu(app: ReturnType<typeof useApp>, phone: boolean, alone: boolean
     .map((action) => ({ label: titleOf(app, action), keys: action.keys ?? '', danger: action.id === 'end-shell' || action.id === 'kill', run: () => runAction(app, action) }));
 }
 
-export function Pane({ leaf, focused, alone }: PaneProps) {
+export function Pane({ leaf, focused, alone, label }: PaneProps) {
   const app = useApp();
   const session = useAppState((state) => state.sessions?.find((item) => item.name === leaf.session));
   const loading = useAppState((state) => state.sessions === null);
@@ -86,13 +88,13 @@ export function Pane({ leaf, focused, alone }: PaneProps) {
   const focus = () => app.setLayout((layout) => focusLeaf(layout, leaf.id));
   if (!session && !loading) {
     return (
-      <section className="pane" aria-label={leaf.session}>
+      <section className="pane" aria-label={label}>
         <EmptyState title={`${leaf.session} has ended`} />
       </section>
     );
   }
   return (
-    <section className="pane" data-focused={focused && !alone} aria-label={leaf.session} onFocusCapture={focus} onPointerDownCapture={focus}>
+    <section className="pane" data-focused={focused && !alone} aria-label={label} onFocusCapture={focus} onPointerDownCapture={focus}>
       <header className="pane-header">
         {phone ? null : (
           <h1 className="pane-title">

@@ -93,13 +93,13 @@ export function Panes() {
   if (all.length === 0) return <Nothing />;
   return (
     <div className="panes">
-      {all.map((leaf) => {
+      {all.map((leaf, i) => {
         const rect = panes.get(leaf.id);
         // A zoomed pane covers the others; they are left out, as a hidden terminal has no size.
         if (!rect) return null;
         return (
           <div key={leaf.id} className="pane-place" style={place(rect)}>
-            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} />
+            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} label={all.length === 1 ? leaf.session : `${leaf.session}, pane ${i + 1}`} />
           </div>
         );
       })}

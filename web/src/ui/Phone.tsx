@@ -27,7 +27,7 @@ export function PhoneHeader() {
 }
 
 const KEYS: { label: string; name: string; key: string }[] = [
-  { label: 'Esc', name: 'Escape', key: 'Escape' },
+  { label: 'Esc', name: 'Esc (Escape)', key: 'Escape' },
   { label: 'Tab', name: 'Tab', key: 'Tab' },
   { label: '←', name: 'Left', key: 'Left' },
   { label: '↓', name: 'Down', key: 'Down' },

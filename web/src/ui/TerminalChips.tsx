@@ -30,7 +30,7 @@ export function EndBar({ session, pty, code, item }: EndBarProps) {
   const argv = item?.argv?.some((word) => word.endsWith('…')) ? [] : (item?.argv ?? []);
   return (
     <div className="end-bar" role="status">
-      <span>{code === 0 ? 'The program has ended' : `The program has ended with code ${code}`}</span>
+      <span>Exited with code {code}</span>
       {pty === 0 && item && app.may('drive') ? (
         <span className="end-actions">
           <button type="button" className="button" onClick={() => app.show({ kind: 'new-session', workspace: item.workspace, command: joinWords(argv), name: session })}>
