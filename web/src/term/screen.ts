@@ -7,6 +7,7 @@ import { TerminalConnection, type TerminalState } from '../client/terminal';
 import type { ServerMessage } from '../protocol/terminal';
 import type { Transport } from '../transport/transport';
 import { copyText } from './clipboard';
+import { graphicsCardHelps } from './graphics';
 import { sameSize, type Size, watchSize } from './size';
 import { darkScheme, searchDecorations, terminalTheme } from './theme';
 import { WriteQueue } from './write-queue';
@@ -247,8 +248,7 @@ export class TerminalScreen {
 
   /** Draws with WebGL where there is one; loaded later, as the first paint does not need it. */
   private async useGraphicsCard(): Promise<void> {
-    // Phones take the context away from pages in the background, and their one small terminal is drawn fast anyway.
-    if (matchMedia('(pointer: coarse)').matches) return;
+    if (!graphicsCardHelps()) return;
     try {
       const { WebglAddon } = await import('@xterm/addon-webgl');
       if (!this.terminal.element?.isConnected) return;
