@@ -243,7 +243,7 @@ export class App {
     if (sessions && event.session !== undefined) {
       const now = applyEvent(sessions, event);
       this.store.set({ sessions: now });
-      this.notifyAboutNew(sessions, now);
+      this.sessionsChanged(sessions, now);
     }
     this.refresher.soon();
   }

@@ -3,7 +3,7 @@ import { leaves } from '../layout/tree';
 import type { ConversationItem, SessionItem } from '../protocol/control';
 import { base64Text } from '../text/bytes';
 import { withConversations } from './conversations';
-import { lastLine, sameSessions, stateOf } from './sessions';
+import { lastLine, newestByName, sameSessions, stateOf } from './sessions';
 import type { AppState } from './state';
 import type { Store } from './store';
 
@@ -75,9 +75,9 @@ export class Refresher {
       const { approvals } = this.store.get();
       if (JSON.stringify(approvals) !== JSON.stringify(waiting.approvals)) this.store.set({ approvals: waiting.approvals });
       const shown = new Set(leaves(this.store.get().layout.root).map((leaf) => leaf.session));
-      const sessions = withConversations(list.sessions, history.conversations, waiting.approvals, Date.now(), (name) => shown.has(name));
+      const sessions = withConversations(newestByName(list.sessions), history.conversations, waiting.approvals, Date.now(), (name) => shown.has(name));
       this.accept(sessions, history.conversations);
-      if (document.visibilityState === 'visible') await this.previews(list.sessions);
+      if (document.visibilityState === 'visible') await this.previews(sessions);
     } catch {
       // The connection was lost; its return starts the next run.
     } finally {

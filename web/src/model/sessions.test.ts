@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentState, SessionItem } from '../protocol/control';
 import { newlyWaiting } from './attention';
-import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, shortLabels } from './sessions';
+import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels } from './sessions';
 
 function session(name: string, workspace: string, state: AgentState, since = 1): SessionItem {
   return { name, workspace, pid: 1, created: 0, ptys: [], web_clients: 0, local_clients: 0, agent: { state, since } };
@@ -30,6 +30,12 @@ describe('sessions', () => {
     const asking = applyEvent(SESSIONS, { event: 'status', session: 'api', state: 'asking', at: 77 });
     expect(asking.find((item) => item.name === 'api')?.agent).toMatchObject({ state: 'asking', since: 77 });
     expect(applyEvent(SESSIONS, { event: 'closed', session: 'api' })).toHaveLength(3);
+  });
+
+  it('keeps the newest of several sessions with one name', () => {
+    const item = (created: number, status: 'exited' | 'running') => ({ ...(SESSIONS[0] as SessionItem), name: 'build', created, status });
+    expect(newestByName([item(1, 'exited'), item(3, 'exited'), item(2, 'exited')]).map(({ created }) => created)).toEqual([3]);
+    expect(newestByName([item(1, 'running'), item(3, 'exited')]).map(({ created }) => created)).toEqual([1]);
   });
 
   it('reports only sessions that did not wait before', () => {

@@ -74,6 +74,18 @@ export function shortLabels(paths: readonly string[]): Map<string, string> {
   return labels;
 }
 
+/** One session per name: the daemon also remembers ended ones whose name was used again. */
+export function newestByName(sessions: readonly SessionItem[]): SessionItem[] {
+  const newest = new Map<string, SessionItem>();
+  // Times are in seconds, so that this number is beyond all of them.
+  const rank = (session: SessionItem) => (session.status === 'exited' ? 0 : 1e12) + session.created;
+  for (const session of sessions) {
+    const known = newest.get(session.name);
+    if (!known || rank(session) >= rank(known)) newest.set(session.name, session);
+  }
+  return [...newest.values()];
+}
+
 /** Applies an event's new state at once; everything else about the session follows with the next list. */
 export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent): SessionItem[] {
   return sessions.flatMap((session) => {

@@ -77,7 +77,8 @@ export class TerminalScreen {
       allowProposedApi: true,
       fontFamily: FONT,
       fontSize: options.fontSize,
-      lineHeight: 1.15,
+      // Drawn with the document, frames of boxes have gaps between lines that are apart.
+      lineHeight: graphicsCardHelps() ? 1.15 : 1,
       scrollback: SCROLLBACK,
       cursorBlink: false,
       disableStdin: options.watch,
