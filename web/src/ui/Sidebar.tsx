@@ -60,7 +60,6 @@ function Skeleton() {
 }
 
 function SessionList() {
-  const app = useApp();
   const sessions = useAppState((state) => state.sessions);
   const now = useNow(5000);
   if (!sessions) return <Skeleton />;
@@ -68,11 +67,6 @@ function SessionList() {
     return (
       <EmptyState title="No sessions">
         <p>A session keeps an agent's terminal alive, whether or not this page is open.</p>
-        {app.may('drive') ? (
-          <button type="button" className="button" onClick={() => runAction(app, actionById('new-session'))}>
-            New session
-          </button>
-        ) : null}
       </EmptyState>
     );
   }
