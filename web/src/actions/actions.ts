@@ -1,4 +1,4 @@
-import { AGENT_TAB, CHAT_TAB, focusNext, leaves, toggleZoom } from '../layout/tree';
+import { AGENT_TAB, CHAT_TAB, focusNext, toggleZoom } from '../layout/tree';
 import type { App } from '../model/app';
 import { splitWords } from '../text/words';
 import { matches, parseChord } from './chord';
@@ -17,7 +17,6 @@ export interface Action {
 }
 
 const hasPane = (app: App) => app.focusedLeaf() !== null;
-const hasPanes = (app: App) => leaves(app.store.get().layout.root).length > 1;
 const splits = (app: App) => hasPane(app) && !app.store.get().phone;
 const hasAgent = (app: App) => {
   const leaf = app.focusedLeaf();
@@ -75,9 +74,9 @@ export const ACTIONS: readonly Action[] = [
 
   { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: splits, run: (app) => app.split('row') },
   { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: splits, run: (app) => app.split('column') },
-  { id: 'zoom', title: 'Zoom this pane', titleNow: (app) => (app.store.get().layout.zoomed === null ? 'Zoom this pane' : 'Show all panes'), group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPanes, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
-  { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPanes, run: (app) => stepPane(app, 1) },
-  { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPanes, run: (app) => stepPane(app, -1) },
+  { id: 'zoom', title: 'Zoom this pane', titleNow: (app) => (app.store.get().layout.zoomed === null ? 'Zoom this pane' : 'Show all panes'), group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPane, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
+  { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPane, run: (app) => stepPane(app, 1) },
+  { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPane, run: (app) => stepPane(app, -1) },
   { id: 'close-pane', title: 'Close this pane', group: 'Pane', keys: 'Ctrl+Shift+Backspace', available: hasPane, run: (app) => app.closePane() },
 
   { id: 'find', title: 'Find in the terminal', group: 'Terminal', keys: 'Ctrl+Shift+F', available: hasTerminal, run: (app) => app.searches.get(app.focusedLeaf()?.id ?? 0)?.() },

@@ -32,7 +32,7 @@ const ToolCard = memo(function ToolCard({ tool }: { tool: ToolEntry }) {
       <div className="tool-body">
         <Presented parameters={tool.parameters} />
         {tool.output ? (
-          <pre className="presented-text" tabIndex={0} aria-label="Result">
+          <pre className="presented-text" tabIndex={0} role="group" aria-label="Result">
             {tool.output}
           </pre>
         ) : null}

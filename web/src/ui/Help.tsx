@@ -31,7 +31,7 @@ export function Help() {
           <h3>Approvals</h3>
           <dl>
             <div>
-              <dt>Allow or deny the selected one</dt>
+              <dt>Allow, deny</dt>
               <dd>
                 <Keys keys="y" /> <Keys keys="n" />
               </dd>

@@ -64,13 +64,33 @@ function AskingCard({ session, now }: { session: SessionItem; now: number }) {
       </header>
       <p className="card-title">{failed ? 'Reports an error' : 'Asks in its terminal'}</p>
       {preview ? <p className="muted">{preview}</p> : null}
-      <div className="decision">
+      <div className="card-actions">
         <button type="button" className="button" onClick={() => app.openFromInbox(session.name)}>
           Open the terminal
         </button>
       </div>
     </article>
   );
+}
+
+/** How long a session may take to notice that its question was answered. */
+const SETTLE_MS = 3000;
+
+/** The sessions whose approvals were decided a moment ago: they still report that they ask, and must not seem to. */
+function useDecided(approvals: readonly ApprovalItem[]): ReadonlySet<string> {
+  const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
+  const before = useRef<readonly string[]>([]);
+  const names = approvals.map((approval) => approval.session);
+  // Compared while rendering: in an effect it would be a frame too late.
+  const gone = before.current.filter((name) => !names.includes(name));
+  useEffect(() => {
+    before.current = names;
+    if (gone.length === 0) return;
+    setDecided((set) => new Set([...set, ...gone]));
+    setTimeout(() => setDecided((set) => new Set([...set].filter((name) => !gone.includes(name)))), SETTLE_MS);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [names.join(' ')]);
+  return new Set([...decided, ...gone]);
 }
 
 /** Everything that waits for a decision, over all sessions, the oldest first. */
@@ -88,7 +108,8 @@ export function Inbox() {
     shownAt.current = performance.now();
   }, [current?.id]);
   const sessions = useAppState((state) => state.sessions);
-  const asking = attentionList(sessions ?? []).filter((session) => !approvals.some((approval) => approval.session === session.name));
+  const decided = useDecided(approvals);
+  const asking = attentionList(sessions ?? []).filter((session) => !decided.has(session.name) && !approvals.some((approval) => approval.session === session.name));
 
   const decide = (approved: boolean) => {
     if (!current || !app.may('approve')) return;

@@ -29,7 +29,7 @@ function inline(nodes: Inline[]): ReactNode[] {
 export function CodeBlock({ text, language = '' }: { text: string; language?: string }) {
   return (
     <div className="code-block">
-      <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
+      <pre tabIndex={0} role="group" aria-label={language ? `Code, ${language}` : 'Code'}>
         <code>{text}</code>
       </pre>
       <IconButton icon="copy" label="Copy this code" onClick={() => void copyText(text)} />

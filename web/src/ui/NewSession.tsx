@@ -73,18 +73,6 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
             <option key={path} value={path} />
           ))}
         </datalist>
-        {offered.length > 0 ? (
-          <div className="form-row" role="group" aria-label="Agent">
-            <span>Agent</span>
-            <div className="form-choices">
-              {offered.map((item) => (
-                <button key={item.name} type="button" className="chip chip-button" aria-pressed={agent?.name === item.name} title={item.kind === 'pty' ? item.detail : `${item.detail}, in a conversation`} onClick={() => choose(item)}>
-                  {item.name}
-                </button>
-              ))}
-            </div>
-          </div>
-        ) : null}
         <Field
           label="Command"
           value={command}
@@ -96,6 +84,15 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
           placeholder={conversation ? `None: ${agent.name} answers in a conversation` : 'Your shell, or what coop.toml names'}
           autoFocus={directory !== ''}
         />
+        {offered.length > 0 ? (
+          <div className="form-choices" role="group" aria-label="Agent">
+              {offered.map((item) => (
+                <button key={item.name} type="button" className="chip chip-button" aria-pressed={agent?.name === item.name} title={item.kind === 'pty' ? item.detail : `${item.detail}, in a conversation`} onClick={() => choose(item)}>
+                  {item.name}
+                </button>
+              ))}
+          </div>
+        ) : null}
         <Field label="Name" value={name} onChange={setName} placeholder="Optional" />
         {failure ? (
           <p className="failure" role="alert">

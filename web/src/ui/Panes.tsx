@@ -71,7 +71,7 @@ function Nothing() {
           <p>{phone ? 'The list is behind the button at the top left.' : <>Choose one from the list, or press <Keys keys="Ctrl+K" />.</>}</p>
         </EmptyState>
       ) : (
-        <EmptyState title={drives ? 'Start an agent' : 'No sessions yet'}>
+        <EmptyState title={drives ? 'Start an agent' : 'Nothing here yet'}>
           <p>{drives ? <>Create a session here, or with <code>swb run claude</code> in a terminal on this machine.</> : 'A session appears here as soon as it is started.'}</p>
           {drives ? (
             <button type="button" className="button button-primary" onClick={() => runAction(app, actionById('new-session'))}>

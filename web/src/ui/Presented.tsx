@@ -7,7 +7,7 @@ const NAMES: Record<DiffLine['kind'], string> = { same: '', added: 'added: ', re
 
 export function Diff({ lines }: { lines: readonly DiffLine[] }) {
   return (
-    <pre className="diff" tabIndex={0} aria-label="Changes">
+    <pre className="diff" tabIndex={0} role="group" aria-label="Changes">
       {lines.map((line, i) => (
         <span key={i} className={`diff-line diff-${line.kind}`}>
           <span className="visually-hidden">{NAMES[line.kind]}</span>
@@ -30,7 +30,7 @@ export const Presented = memo(function Presented({ parameters, reason = '' }: { 
     <div className="presented">
       {reasonAdds(reason, presentation) ? <p className="muted">{reason}</p> : null}
       {command !== null ? (
-        <pre className="presented-command" tabIndex={0} aria-label="Command">
+        <pre className="presented-command" tabIndex={0} role="group" aria-label="Command">
           <code>{command}</code>
         </pre>
       ) : null}
@@ -38,7 +38,7 @@ export const Presented = memo(function Presented({ parameters, reason = '' }: { 
       {address !== null ? <p className="presented-path">{address}</p> : null}
       {diff ? <Diff lines={diff} /> : null}
       {text !== null ? (
-        <pre className="presented-text" tabIndex={0} aria-label="Text">
+        <pre className="presented-text" tabIndex={0} role="group" aria-label="Text">
           {text}
         </pre>
       ) : null}

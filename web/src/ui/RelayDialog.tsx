@@ -49,7 +49,7 @@ export function RelayDialog({ from }: { from: string }) {
     <Dialog label="Relay a turn" onClose={() => app.show(null)}>
       <div className="form">
         <h2>Relay {from.includes(':') ? `turn ${from.slice(from.lastIndexOf(':') + 1)}` : 'the last turn'} of {source} to…</h2>
-        <pre className="presented-text relay-text" tabIndex={0} aria-label="Text of the turn">
+        <pre className="presented-text relay-text" tabIndex={0} role="group" aria-label="Text of the turn">
           {text}
         </pre>
         {targets.length === 0 ? <EmptyState title="There is no other session" /> : null}

@@ -7,7 +7,7 @@ export function WatchChip({ session, watch, phone }: { session: string; watch: b
   const app = useApp();
   if (!app.may('drive')) return watch ? <span className="chip">Watching</span> : null;
   // A phone sends keys and prompts while it watches; what changes there is whose size the terminal has.
-  const label = phone ? (watch ? 'Fit to this screen' : 'Keep its own size') : 'Watching · Type here';
+  const label = !phone ? 'Watching · Type here' : watch ? 'Watching · Fit to this screen' : 'Keep its own size';
   if (!phone && !watch) return null;
   return (
     <button type="button" className="chip chip-button" onClick={() => app.toggleWatching(session)}>

@@ -58,7 +58,7 @@ const TurnCard = memo(function TurnCard({ item, now }: { item: TurnItem; now: nu
           {app.may('prompt') ? (
             <button type="button" className="quiet-button" aria-label="Relay this turn to…" onClick={() => app.show({ kind: 'relay', from: item.turn_id })}>
               <Icon name="relay" />
-              Relay to…
+              Relay
             </button>
           ) : null}
         </span>
