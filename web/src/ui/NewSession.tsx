@@ -86,11 +86,11 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
         />
         {offered.length > 0 ? (
           <div className="form-choices" role="group" aria-label="Agent">
-              {offered.map((item) => (
-                <button key={item.name} type="button" className="chip chip-button" aria-pressed={agent?.name === item.name} title={item.kind === 'pty' ? item.detail : `${item.detail}, in a conversation`} onClick={() => choose(item)}>
-                  {item.name}
-                </button>
-              ))}
+            {offered.map((item) => (
+              <button key={item.name} type="button" className="chip chip-button" aria-pressed={agent?.name === item.name} title={item.kind === 'pty' ? item.detail : `${item.detail}, in a conversation`} onClick={() => choose(item)}>
+                {item.name}
+              </button>
+            ))}
           </div>
         ) : null}
         <Field label="Name" value={name} onChange={setName} placeholder="Optional" />

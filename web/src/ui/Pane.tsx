@@ -119,9 +119,9 @@ export function Pane({ leaf, focused, alone, label }: PaneProps) {
       </header>
       <div className="pane-body">
         <ErrorBoundary key={`${leaf.session} ${leaf.tab.kind}`}>
-        {leaf.tab.kind === 'terminal' ? <TerminalView key={`${leaf.session}:${leaf.tab.pty}`} leaf={leaf} pty={leaf.tab.pty} session={session} /> : null}
-        {leaf.tab.kind === 'turns' ? <TurnsView key={leaf.session} session={leaf.session} /> : null}
-        {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
+          {leaf.tab.kind === 'terminal' ? <TerminalView key={`${leaf.session}:${leaf.tab.pty}`} leaf={leaf} pty={leaf.tab.pty} session={session} /> : null}
+          {leaf.tab.kind === 'turns' ? <TurnsView key={leaf.session} session={leaf.session} /> : null}
+          {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
         </ErrorBoundary>
       </div>
       {!phone && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
