@@ -72,6 +72,7 @@ export function ChatView({ session }: { session: string }) {
         }}
       >
         <div className="reader-column" ref={content}>
+          {state === 'connecting' && entries.length === 0 ? <p className="loading">Loading the conversation…</p> : null}
           {state === 'failed' ? <EmptyState title="The conversation cannot be opened"><p>{failure}</p></EmptyState> : null}
           {state === 'open' && entries.length === 0 ? (
             <EmptyState title="No messages yet">{client ? <p>Write the first one below.</p> : <p>What is written in this conversation appears here.</p>}</EmptyState>

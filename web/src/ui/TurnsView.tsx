@@ -106,6 +106,7 @@ export function TurnsView({ session }: { session: string }) {
     <div className="reader">
       <div className="reader-scroll" ref={scroll} tabIndex={0} role="log" aria-label={`Turns of ${session}`}>
         <div className="reader-column" ref={content}>
+          {turns === null && !failure ? <p className="loading">Loading the turns…</p> : null}
           {failure && !turns ? <EmptyState title="The turns cannot be read"><p>{failure}</p></EmptyState> : null}
           {turns?.length === 0 ? (
             <EmptyState title="No turns yet">
