@@ -103,9 +103,10 @@ export function Inbox() {
   const at = Math.max(0, approvals.findIndex((approval) => approval.id === chosen));
   const current = approvals[at];
   useEffect(() => void ref.current?.focus(), []);
-  const shownAt = useRef(0);
+  const shownAt = useRef<number | null>(null);
   useEffect(() => {
-    shownAt.current = performance.now();
+    // The card that is there when the inbox opens has not moved under anyone's hand.
+    shownAt.current = shownAt.current === null ? -Infinity : performance.now();
   }, [current?.id]);
   const sessions = useAppState((state) => state.sessions);
   const decided = useDecided(approvals);
@@ -114,7 +115,7 @@ export function Inbox() {
   const decide = (approved: boolean) => {
     if (!current || !app.may('approve')) return;
     // The list may move while a key is on its way: what has only just appeared was not what the person read.
-    if (performance.now() - shownAt.current < UNREAD_MS) return;
+    if (performance.now() - (shownAt.current ?? 0) < UNREAD_MS) return;
     const option = defaultOption(current.options ?? [], approved);
     setChosen(approvals[at + 1]?.id ?? '');
     void app.run('approval', { approval: current.id, approved, option: option?.id });

@@ -103,7 +103,7 @@ export function Panes() {
         if (!rect) return null;
         return (
           <div key={leaf.id} className="pane-place" style={place(rect)}>
-            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} label={all.length === 1 ? leaf.session : `${leaf.session}, pane ${i + 1}`} />
+            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} label={all.some((other) => other !== leaf && other.session === leaf.session) ? `${leaf.session}, pane ${i + 1}` : leaf.session} />
           </div>
         );
       })}
