@@ -12,7 +12,7 @@ export function Help() {
         <h2>Keyboard shortcuts</h2>
         <IconButton icon="close" label="Close" onClick={() => app.show(null)} />
       </header>
-      <div className="help" tabIndex={0} role="group" aria-label="List of shortcuts">
+      <div className="help" role="group" aria-label="List of shortcuts" tabIndex={0}>
         <div className="help-columns">
           {groups.map((group) => (
             <section key={group}>

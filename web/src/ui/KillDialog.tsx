@@ -43,7 +43,7 @@ export function KillDialog({ session, pty }: { session: string; pty: number | nu
           <button type="button" className="button" onClick={() => app.show(null)}>
             Cancel
           </button>
-          <button type="submit" className={ended ? 'button button-primary' : 'button button-danger'} data-autofocus>
+          <button type="submit" className={ended ? 'button button-primary' : 'button button-danger'} data-focus-first>
             {verb}
           </button>
         </div>

@@ -46,7 +46,7 @@ export function Field({ label, onChange, autoFocus = false, ...input }: FieldPro
   return (
     <label className="form-row">
       <span>{label}</span>
-      <input className="field" type="text" {...input} data-autofocus={autoFocus || undefined} onChange={(event) => onChange(event.target.value)} spellCheck={false} autoCapitalize="off" autoComplete="off" />
+      <input className="field" type="text" {...input} data-focus-first={autoFocus || undefined} onChange={(event) => onChange(event.target.value)} spellCheck={false} autoCapitalize="off" autoComplete="off" />
     </label>
   );
 }
@@ -65,7 +65,7 @@ export function Dialog({ label, className = '', onClose, children }: DialogProps
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
     // `showModal` focuses the first control, and React sets `autoFocus` without the attribute that would change that.
-    dialog?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
+    dialog?.querySelector<HTMLElement>('[data-focus-first]')?.focus();
     return () => dialog?.close();
   }, []);
   return (
