@@ -6,6 +6,7 @@ import './styles/controls.css';
 import './styles/frame.css';
 import './styles/panes.css';
 import './styles/reader.css';
+import './styles/cards.css';
 import './styles/overlays.css';
 import './styles/phone.css';
 import { WebSocketTransport } from './transport/websocket';

@@ -1,11 +1,13 @@
-import { AGENT_TAB, focusNext, toggleZoom } from '../layout/tree';
+import { AGENT_TAB, CHAT_TAB, focusNext, toggleZoom } from '../layout/tree';
 import type { App } from '../model/app';
-import { listOrder, STATE_LABELS, stateOf } from '../model/sessions';
+import { splitWords } from '../text/words';
 import { matches, parseChord } from './chord';
 
 export interface Action {
   id: string;
   title: string;
+  /** Replaces the title where the effect depends on what is now. */
+  titleNow?(app: App): string;
   group: 'Go to' | 'Session' | 'Pane' | 'Terminal' | 'View' | 'Help';
   /** Combination as in `parseChord`. */
   keys?: string;
@@ -15,6 +17,16 @@ export interface Action {
 }
 
 const hasPane = (app: App) => app.focusedLeaf() !== null;
+const splits = (app: App) => hasPane(app) && !app.store.get().phone;
+const hasAgent = (app: App) => {
+  const leaf = app.focusedLeaf();
+  return leaf !== null && !app.isConversation(leaf.session);
+};
+const hasEnded = (app: App) => app.session(app.focusedLeaf()?.session)?.status === 'exited';
+const shellOf = (app: App) => {
+  const tab = app.focusedLeaf()?.tab;
+  return tab?.kind === 'terminal' && tab.pty !== 0 ? tab.pty : null;
+};
 const hasTerminal = (app: App) => app.focusedScreen() !== null;
 const drives = (app: App) => app.may('drive');
 
@@ -27,12 +39,15 @@ function withSession(app: App, run: (session: string) => void): void {
 function currentWorkspace(app: App): string {
   const { sessions, workspaces, me } = app.store.get();
   const current = sessions?.find((session) => session.name === app.focusedLeaf()?.session);
-  return me?.workspace ?? current?.workspace ?? workspaces[0]?.path ?? '~';
+  return me?.workspace ?? current?.workspace ?? workspaces[0]?.path ?? '';
 }
 
 /** Starts a shell beside the agent and shows it. */
 async function newShell(app: App, session: string): Promise<void> {
-  const reply = await app.run('shell', { session });
+  // Without a command the daemon starts /bin/sh; people expect the shell that they use.
+  const own = app.store.get().agents.find((agent) => agent.name === 'shell' && agent.kind === 'pty');
+  const argv = splitWords(own?.detail ?? '');
+  const reply = await app.run('shell', { session, ...(argv.length > 0 ? { argv } : {}) });
   if (reply) app.open(session, { kind: 'terminal', pty: reply.pty });
 }
 
@@ -46,19 +61,20 @@ export const ACTIONS: readonly Action[] = [
   { id: 'approvals', title: 'Open approvals', group: 'Go to', keys: 'Ctrl+Shift+A', run: (app) => app.setInbox(!app.store.get().inbox) },
 
   { id: 'new-session', title: 'New session…', group: 'Session', keys: 'Ctrl+Shift+S', available: drives, run: (app) => app.show({ kind: 'new-session', workspace: currentWorkspace(app) }) },
-  { id: 'new-shell', title: 'New shell in this session', group: 'Session', keys: 'Ctrl+Shift+H', available: (app) => drives(app) && hasPane(app), run: (app) => withSession(app, (session) => void newShell(app, session)) },
-  { id: 'agent', title: 'Show the agent', group: 'Session', keys: 'Alt+1', available: hasPane, run: (app) => withSession(app, (session) => app.open(session, AGENT_TAB)) },
-  { id: 'turns', title: 'Show turns', group: 'Session', keys: 'Ctrl+Shift+U', available: hasPane, run: (app) => withSession(app, (session) => app.open(session, { kind: 'turns' })) },
-  { id: 'chat', title: 'Show the conversation', group: 'Session', keys: 'Ctrl+Shift+M', available: (app) => hasPane(app) && app.may('chat'), run: (app) => withSession(app, (session) => app.open(session, { kind: 'chat' })) },
-  { id: 'relay', title: 'Relay the last turn to another session…', group: 'Session', available: (app) => hasPane(app) && app.may('prompt'), run: (app) => withSession(app, (session) => app.show({ kind: 'relay', from: session })) },
-  { id: 'watch', title: 'Switch between watching and typing', group: 'Session', available: (app) => hasTerminal(app) && drives(app), run: (app) => withSession(app, (session) => app.toggleWatching(session)) },
-  { id: 'filter', title: 'Switch the input filter of this session', group: 'Session', available: (app) => hasPane(app) && app.may('filter'), run: (app) => withSession(app, (session) => void switchFilter(app, session)) },
-  { id: 'restart', title: 'Restart the agent', group: 'Session', available: (app) => hasPane(app) && drives(app), run: (app) => withSession(app, (session) => void app.run('restart', { session })) },
-  { id: 'kill', title: 'Kill this session…', group: 'Session', available: (app) => hasPane(app) && drives(app), run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: null })) },
+  { id: 'new-shell', title: 'New shell in this session', group: 'Session', keys: 'Ctrl+Shift+H', available: (app) => drives(app) && hasAgent(app) && !hasEnded(app), run: (app) => withSession(app, (session) => void newShell(app, session)) },
+  { id: 'agent', title: 'Show the agent', group: 'Session', keys: 'Alt+1', available: hasAgent, run: (app) => withSession(app, (session) => app.open(session, AGENT_TAB)) },
+  { id: 'turns', title: 'Show turns', group: 'Session', keys: 'Ctrl+Shift+U', available: hasAgent, run: (app) => withSession(app, (session) => app.open(session, { kind: 'turns' })) },
+  { id: 'chat', title: 'Show the conversation', group: 'Session', keys: 'Ctrl+Shift+M', available: hasPane, run: (app) => withSession(app, (session) => app.open(session, CHAT_TAB)) },
+  { id: 'relay', title: 'Relay the last turn to another session…', group: 'Session', available: (app) => hasAgent(app) && app.may('prompt'), run: (app) => withSession(app, (session) => app.show({ kind: 'relay', from: session })) },
+  { id: 'watch', title: 'Switch between watching and typing', titleNow: watchTitle, group: 'Session', available: (app) => hasTerminal(app) && drives(app), run: (app) => withSession(app, (session) => app.toggleWatching(session)) },
+  { id: 'filter', title: 'Switch the input filter of this session', group: 'Session', available: (app) => hasAgent(app) && app.may('filter'), run: (app) => withSession(app, (session) => void switchFilter(app, session)) },
+  { id: 'restart', title: 'Restart the agent', group: 'Session', available: (app) => hasAgent(app) && drives(app) && !hasEnded(app), run: (app) => withSession(app, (session) => void app.run('restart', { session })) },
+  { id: 'end-shell', title: 'End this shell…', group: 'Session', available: (app) => drives(app) && shellOf(app) !== null, run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: shellOf(app) })) },
+  { id: 'kill', title: 'Kill this session…', titleNow: (app) => (!hasAgent(app) ? 'Delete this conversation…' : hasEnded(app) ? 'Remove this session…' : 'Kill this session…'), group: 'Session', available: (app) => hasPane(app) && (hasAgent(app) ? drives(app) : app.may('chat')), run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: null })) },
 
-  { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: hasPane, run: (app) => app.split('row') },
-  { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: hasPane, run: (app) => app.split('column') },
-  { id: 'zoom', title: 'Zoom this pane', group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPane, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
+  { id: 'split-right', title: 'Split to the right', group: 'Pane', keys: 'Ctrl+Shift+E', available: splits, run: (app) => app.split('row') },
+  { id: 'split-down', title: 'Split downwards', group: 'Pane', keys: 'Ctrl+Shift+O', available: splits, run: (app) => app.split('column') },
+  { id: 'zoom', title: 'Zoom this pane', titleNow: (app) => (app.store.get().layout.zoomed === null ? 'Zoom this pane' : 'Show all panes'), group: 'Pane', keys: 'Ctrl+Shift+X', available: hasPane, run: (app) => app.setLayout((layout) => toggleZoom(layout, app.focusedLeaf()?.id ?? 0)) },
   { id: 'next-pane', title: 'Next pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowRight', available: hasPane, run: (app) => stepPane(app, 1) },
   { id: 'previous-pane', title: 'Previous pane', group: 'Pane', keys: 'Ctrl+Shift+ArrowLeft', available: hasPane, run: (app) => stepPane(app, -1) },
   { id: 'close-pane', title: 'Close this pane', group: 'Pane', keys: 'Ctrl+Shift+Backspace', available: hasPane, run: (app) => app.closePane() },
@@ -74,10 +90,17 @@ export const ACTIONS: readonly Action[] = [
   { id: 'larger', title: 'Larger text in terminals', group: 'View', keys: 'Ctrl+Shift+Plus', run: (app) => app.changeFontSize(1) },
   { id: 'smaller', title: 'Smaller text in terminals', group: 'View', keys: 'Ctrl+Shift+-', run: (app) => app.changeFontSize(-1) },
   { id: 'standard-size', title: 'Standard text size in terminals', group: 'View', run: (app) => app.changeFontSize(0) },
-  { id: 'notifications', title: 'Switch notifications on or off', group: 'View', run: (app) => void app.toggleNotifications() },
+  { id: 'notifications', title: 'Switch notifications on or off', titleNow: (app) => (app.store.get().notifications ? 'Switch notifications off' : 'Notify me when a session asks'), group: 'View', run: (app) => void app.toggleNotifications() },
 
-  { id: 'help', title: 'Keyboard shortcuts', group: 'Help', keys: '?', run: (app) => app.show({ kind: 'help' }) },
+  { id: 'help', title: 'Keyboard shortcuts', group: 'Help', keys: '?', available: (app) => !app.store.get().phone, run: (app) => app.show({ kind: 'help' }) },
 ];
+
+/** A phone sends keys and prompts either way; what changes there is whose size the terminal has. */
+function watchTitle(app: App): string {
+  const watching = app.focusedScreen()?.watching ?? false;
+  if (app.store.get().phone) return watching ? 'Fit the terminal to this screen' : 'Keep the size of the terminal';
+  return watching ? 'Type in this terminal' : 'Watch without typing';
+}
 
 const CHORDS = ACTIONS.flatMap((action) => (action.keys ? [{ action, chord: parseChord(action.keys) }] : []));
 /** The browser and the terminal execute these themselves. */
@@ -93,31 +116,14 @@ export function runAction(app: App, action: Action): void {
   if (action.available?.(app) ?? true) action.run(app);
 }
 
+export function titleOf(app: App, action: Action): string {
+  return action.titleNow?.(app) ?? action.title;
+}
+
 export function actionById(id: string): Action {
   const action = ACTIONS.find((candidate) => candidate.id === id);
   if (!action) throw new Error(`unknown action ${id}`);
   return action;
-}
-
-/** What the palette offers: all available actions, and every session and its terminals. */
-export function paletteEntries(app: App): Action[] {
-  const sessions = listOrder(app.store.get().sessions ?? []).flatMap((session): Action[] => [
-    {
-      id: `session:${session.name}`,
-      title: `Go to ${session.name} — ${STATE_LABELS[stateOf(session)].toLowerCase()}, ${session.workspace}`,
-      group: 'Go to',
-      run: () => app.open(session.name),
-    },
-    ...session.ptys
-      .filter((pty) => pty.role === 'shell')
-      .map((pty): Action => ({
-        id: `pty:${session.name}:${pty.id}`,
-        title: `Go to shell ${pty.id} of ${session.name}`,
-        group: 'Go to',
-        run: () => app.open(session.name, { kind: 'terminal', pty: pty.id }),
-      })),
-  ]);
-  return [...sessions, ...ACTIONS.filter((action) => action.id !== 'palette' && (action.available?.(app) ?? true))];
 }
 
 function focusList(app: App): void {

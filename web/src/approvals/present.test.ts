@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diffLines } from '../text/diff';
-import { present } from './present';
+import { present, reasonAdds } from './present';
 
 describe('present', () => {
   it('shows a command with its arguments apart', () => {
@@ -37,5 +37,12 @@ describe('diffLines', () => {
     const lines = diffLines(before.join('\n'), after.join('\n'));
     expect(lines.filter((line) => line.kind === 'hunk')).toHaveLength(2);
     expect(lines.filter((line) => line.kind === 'same')).toHaveLength(6);
+  });
+
+  it('repeats no reason that names what is shown anyway', () => {
+    const command = present({ command: 'cargo test' });
+    expect(reasonAdds('The agent asks to run: cargo test', command)).toBe(false);
+    expect(reasonAdds('To see whether the change works', command)).toBe(true);
+    expect(reasonAdds('', command)).toBe(false);
   });
 });

@@ -1,4 +1,5 @@
 import { type DiffLine, diffLines, readUnifiedDiff } from '../text/diff';
+import { joinWords } from '../text/words';
 
 /** What an approval allows, taken from its parameters, in the order in which a person should read it. */
 export interface Presentation {
@@ -22,13 +23,13 @@ const ADDRESS = ['url', 'address', 'domain'];
 
 function asText(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.map(quoted).join(' ');
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return joinWords(value);
   return JSON.stringify(value, null, 2) ?? '';
 }
 
-/** An argument as a shell would need it, so that spaces inside arguments stay visible. */
-function quoted(argument: string): string {
-  return /^[\w@%+=:,./-]+$/u.test(argument) ? argument : `'${argument.replaceAll("'", String.raw`'\''`)}'`;
+/** Whether the reason says anything that the rest of the presentation does not show already. */
+export function reasonAdds(reason: string, { command, path, address }: Presentation): boolean {
+  return reason !== '' && ![command, path, address].some((shown) => shown !== null && reason.includes(shown));
 }
 
 export function present(parameters: unknown): Presentation {

@@ -36,6 +36,7 @@ export interface Layout {
 }
 
 export const MIN_SHARE = 0.1;
+export const CHAT_TAB: Tab = { kind: 'chat' };
 export const AGENT_TAB: Tab = { kind: 'terminal', pty: 0 };
 export const EMPTY_LAYOUT: Layout = { root: null, focus: 0, zoomed: null, nextId: 1 };
 

@@ -1,10 +1,11 @@
 import { ConnectionLost, type ConnectionState, ControlClient } from '../client/control';
 import { loadLayout, saveLayout } from '../layout/saved';
 import * as tree from '../layout/tree';
-import type { ControlEvent, OperationName, Replies, SessionItem } from '../protocol/control';
+import type { ControlEvent, ConversationItem, OperationName, Replies, SessionItem } from '../protocol/control';
 import type { TerminalScreen } from '../term/screen';
 import type { Transport } from '../transport/transport';
 import { newlyWaiting, notifyAbout, TabIndicator } from './attention';
+import { conversationSession, isConversation } from './conversations';
 import { Refresher } from './refresh';
 import { type Ability, may } from './roles';
 import { applyEvent, attentionList, listOrder } from './sessions';
@@ -59,6 +60,11 @@ export class App {
     }
   }
 
+  /** Fetches the lists soon, for a change that no event reports. */
+  refresh(): void {
+    this.refresher.soon();
+  }
+
   notify(text: string, kind: Notice['kind'] = 'info'): void {
     const message = text.charAt(0).toUpperCase() + text.slice(1);
     if (this.store.get().notices.some((notice) => notice.text === message)) return;
@@ -81,10 +87,40 @@ export class App {
     if (me) saveLayout(me.machine, changed);
   }
 
-  open(session: string, tab: tree.Tab = tree.AGENT_TAB): void {
-    this.setLayout((layout) => tree.showSession(layout, session, tab));
+  open(session: string, tab?: tree.Tab): void {
+    const shown = tab ?? (this.isConversation(session) ? tree.CHAT_TAB : tree.AGENT_TAB);
+    this.setLayout((layout) => tree.showSession(layout, session, shown));
     this.store.set({ drawer: false });
     this.focusTerminal();
+  }
+
+  /** Shows a session in a new pane beside the focused one. */
+  openBeside(session: string): void {
+    const leaf = this.focusedLeaf();
+    if (!leaf || this.store.get().phone) return this.open(session);
+    this.setLayout((layout) => tree.splitLeaf(layout, leaf.id, 'row', session, this.isConversation(session) ? tree.CHAT_TAB : tree.AGENT_TAB));
+    this.focusTerminal();
+  }
+
+  /** Shows a session that was just created, before the next list has it. */
+  openCreated(session: SessionItem): void {
+    this.refresher.expect(session);
+    this.open(session.name);
+  }
+
+  /** Opens a conversation that is too old for the list; it is listed while it is open. */
+  openConversation(item: ConversationItem): void {
+    this.store.set(({ sessions }) => ({ sessions: [...(sessions ?? []).filter(({ name }) => name !== item.session), conversationSession(item)] }));
+    this.open(item.session);
+  }
+
+  session(name: string | undefined): SessionItem | undefined {
+    return this.store.get().sessions?.find((item) => item.name === name);
+  }
+
+  isConversation(name: string): boolean {
+    const session = this.session(name);
+    return session !== undefined && isConversation(session);
   }
 
   /** Moves the keyboard to the focused pane, once it is on the page. */
@@ -139,6 +175,12 @@ export class App {
   show(overlay: Overlay | null): void {
     this.store.set({ overlay, ...(overlay ? { drawer: false } : {}) });
     if (!overlay) this.focusTerminal();
+  }
+
+  /** Shows a session from the inbox, which covers the session on a phone and stays beside it elsewhere. */
+  openFromInbox(session: string): void {
+    if (this.store.get().phone) this.store.set({ inbox: false });
+    this.open(session);
   }
 
   setInbox(inbox: boolean): void {
@@ -201,7 +243,7 @@ export class App {
     if (sessions && event.session !== undefined) {
       const now = applyEvent(sessions, event);
       this.store.set({ sessions: now });
-      this.notifyAboutNew(sessions, now);
+      this.sessionsChanged(sessions, now);
     }
     this.refresher.soon();
   }
@@ -212,7 +254,11 @@ export class App {
     this.setLayout((layout) => tree.withoutMissing(layout, (session) => ptys.get(session) ?? null));
     // A page that is opened for the first time shows what matters most instead of nothing.
     const first = listOrder(now)[0];
-    if (!before && first && !this.store.get().layout.root) this.open(first.name);
+    // Its user may have opened the drawer already; that stays open.
+    if (!before && first && !this.store.get().layout.root) {
+      this.setLayout((layout) => tree.showSession(layout, first.name, isConversation(first) ? tree.CHAT_TAB : tree.AGENT_TAB));
+      this.focusTerminal();
+    }
   }
 
   private notifyAboutNew(before: SessionItem[] | null, now: SessionItem[]): void {

@@ -1,7 +1,9 @@
 import type { ControlClient } from '../client/control';
-import type { SessionItem } from '../protocol/control';
+import { leaves } from '../layout/tree';
+import type { ConversationItem, SessionItem } from '../protocol/control';
 import { base64Text } from '../text/bytes';
-import { lastLine, sameSessions } from './sessions';
+import { withConversations } from './conversations';
+import { lastLine, newestByName, sameSessions, stateOf } from './sessions';
 import type { AppState } from './state';
 import type { Store } from './store';
 
@@ -9,8 +11,17 @@ import type { Store } from './store';
 const LIST_EVERY_MS = 4000;
 /** Several events usually come together. */
 const AFTER_EVENT_MS = 120;
+/** A created session that is in no list after this time has been removed again. */
+const EXPECTED_MS = 5000;
+/** Conversations fetched: those of the list, and as many older ones as the palette can offer. */
+const CONVERSATIONS = 50;
 /** Screens fetched at a time, so that a long list of sessions never fills the connection. */
 const PREVIEWS_AT_ONCE = 4;
+
+/** A preview is current while neither the output nor the state has changed. */
+function previewKey(session: SessionItem): string {
+  return `${session.offset ?? 0} ${stateOf(session)}`;
+}
 
 /**
  * Keeps sessions, approvals and previews current while the page is visible: a list after events and every few seconds,
@@ -20,7 +31,8 @@ export class Refresher {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running = false;
   private again = false;
-  private readonly previewOffsets = new Map<string, number>();
+  private readonly expected = new Map<string, SessionItem>();
+  private readonly previewed = new Map<string, string>();
 
   constructor(
     private readonly control: ControlClient,
@@ -37,7 +49,15 @@ export class Refresher {
 
   stop(): void {
     clearTimeout(this.timer);
-    this.previewOffsets.clear();
+    this.previewed.clear();
+  }
+
+  /** Keeps a session in the list that was just created: a list that is under way does not have it yet. */
+  expect(session: SessionItem): void {
+    this.expected.set(session.name, session);
+    setTimeout(() => this.expected.delete(session.name), EXPECTED_MS);
+    this.store.set(({ sessions }) => ({ sessions: [...(sessions ?? []), session] }));
+    this.soon();
   }
 
   async run(): Promise<void> {
@@ -47,14 +67,17 @@ export class Refresher {
     }
     this.running = true;
     try {
-      const [list, waiting] = await Promise.all([
+      const [list, waiting, history] = await Promise.all([
         this.control.request('ls', { details: true, all: true }),
         this.control.request('approvals'),
+        this.control.request('history', { limit: CONVERSATIONS }),
       ]);
-      this.accept(list.sessions);
       const { approvals } = this.store.get();
       if (JSON.stringify(approvals) !== JSON.stringify(waiting.approvals)) this.store.set({ approvals: waiting.approvals });
-      if (document.visibilityState === 'visible') await this.previews(list.sessions);
+      const shown = new Set(leaves(this.store.get().layout.root).map((leaf) => leaf.session));
+      const sessions = withConversations(newestByName(list.sessions), history.conversations, waiting.approvals, Date.now(), (name) => shown.has(name));
+      this.accept(sessions, history.conversations);
+      if (document.visibilityState === 'visible') await this.previews(sessions);
     } catch {
       // The connection was lost; its return starts the next run.
     } finally {
@@ -65,15 +88,17 @@ export class Refresher {
     this.again = false;
   }
 
-  private accept(sessions: SessionItem[]): void {
+  private accept(list: SessionItem[], conversations: ConversationItem[]): void {
+    for (const { name } of list) this.expected.delete(name);
+    const sessions = [...list, ...this.expected.values()];
     const before = this.store.get().sessions;
     if (before && sameSessions(before, sessions)) return;
-    this.store.set({ sessions });
+    this.store.set({ sessions, conversations });
     this.onSessions(before, sessions);
   }
 
   private async previews(sessions: readonly SessionItem[]): Promise<void> {
-    const moved = sessions.filter((session) => this.previewOffsets.get(session.name) !== (session.offset ?? 0));
+    const moved = sessions.filter((session) => session.ptys.length > 0 && this.previewed.get(session.name) !== previewKey(session));
     for (let at = 0; at < moved.length; at += PREVIEWS_AT_ONCE) {
       const lines = await Promise.all(moved.slice(at, at + PREVIEWS_AT_ONCE).map((session) => this.preview(session)));
       const changed = lines.filter(([name, line]) => this.store.get().previews.get(name) !== line);
@@ -84,8 +109,8 @@ export class Refresher {
   private async preview(session: SessionItem): Promise<[string, string]> {
     try {
       const screen = await this.control.request('screen', { session: session.name, format: 'text' });
-      this.previewOffsets.set(session.name, session.offset ?? 0);
-      return [session.name, lastLine(base64Text(screen.data))];
+      this.previewed.set(session.name, previewKey(session));
+      return [session.name, lastLine(base64Text(screen.data), stateOf(session) === 'asking')];
     } catch {
       return [session.name, ''];
     }

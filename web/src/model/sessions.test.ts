@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentState, SessionItem } from '../protocol/control';
 import { newlyWaiting } from './attention';
-import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, shortLabels } from './sessions';
+import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels } from './sessions';
 
 function session(name: string, workspace: string, state: AgentState, since = 1): SessionItem {
   return { name, workspace, pid: 1, created: 0, ptys: [], web_clients: 0, local_clients: 0, agent: { state, since } };
@@ -32,6 +32,12 @@ describe('sessions', () => {
     expect(applyEvent(SESSIONS, { event: 'closed', session: 'api' })).toHaveLength(3);
   });
 
+  it('keeps the newest of several sessions with one name', () => {
+    const item = (created: number, status: 'exited' | 'running') => ({ ...(SESSIONS[0] as SessionItem), name: 'build', created, status });
+    expect(newestByName([item(1, 'exited'), item(3, 'exited'), item(2, 'exited')]).map(({ created }) => created)).toEqual([3]);
+    expect(newestByName([item(1, 'running'), item(3, 'exited')]).map(({ created }) => created)).toEqual([1]);
+  });
+
   it('reports only sessions that did not wait before', () => {
     const now = applyEvent(SESSIONS, { event: 'status', session: 'web', state: 'asking', at: 1 });
     expect(newlyWaiting(SESSIONS, now).map((item) => item.name)).toEqual(['web']);
@@ -41,5 +47,12 @@ describe('sessions', () => {
   it('takes the last line with text, without drawing', () => {
     expect(lastLine('one\n│ > run the tests   │\n╰──────────╯\n   \n')).toBe('> run the tests');
     expect(lastLine('\n\n')).toBe('');
+  });
+
+  it('takes the question of a session that asks', () => {
+    const dialog = '│ Do you want to proceed?  │\n│ ❯ 1. Yes │\n│   2. No  │\n╰───╯';
+    expect(lastLine(dialog, true)).toBe('Do you want to proceed?');
+    expect(lastLine(dialog)).toBe('2. No');
+    expect(lastLine('Continue [y/n]', true)).toBe('Continue [y/n]');
   });
 });

@@ -74,6 +74,18 @@ export function shortLabels(paths: readonly string[]): Map<string, string> {
   return labels;
 }
 
+/** One session per name: the daemon also remembers ended ones whose name was used again. */
+export function newestByName(sessions: readonly SessionItem[]): SessionItem[] {
+  const newest = new Map<string, SessionItem>();
+  // Times are in seconds, so that this number is beyond all of them.
+  const rank = (session: SessionItem) => (session.status === 'exited' ? 0 : 1e12) + session.created;
+  for (const session of sessions) {
+    const known = newest.get(session.name);
+    if (!known || rank(session) >= rank(known)) newest.set(session.name, session);
+  }
+  return [...newest.values()];
+}
+
 /** Applies an event's new state at once; everything else about the session follows with the next list. */
 export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent): SessionItem[] {
   return sessions.flatMap((session) => {
@@ -92,12 +104,18 @@ export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[
   return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** The last line that has text, for the list: without borders and other drawing that agents put around it. */
-export function lastLine(screen: string): string {
-  const lines = screen.split('\n');
-  for (let i = lines.length - 1; i >= 0; i -= 1) {
-    const text = (lines[i] ?? '').replace(/[\u2500-\u259f]+/gu, ' ').replace(/\s+/gu, ' ').trim();
-    if (/[\p{L}\p{N}]/u.test(text)) return text.slice(0, 160);
-  }
-  return '';
+/** Lines from the end in which the question of a dialog may be: below it are its answers and key hints. */
+const DIALOG_LINES = 12;
+
+/**
+ * The last line that has text, for the list: without borders and other drawing that agents put around it. Of a session
+ * that asks, it is the question, which says more than the last of the possible answers.
+ */
+export function lastLine(screen: string, asking = false): string {
+  const lines = screen
+    .split('\n')
+    .map((line) => line.replace(/[\u2500-\u259f]+/gu, ' ').replace(/\s+/gu, ' ').trim())
+    .filter((line) => /[\p{L}\p{N}]/u.test(line));
+  const question = asking ? lines.slice(-DIALOG_LINES).findLast((line) => line.endsWith('?')) : undefined;
+  return (question ?? lines.at(-1) ?? '').slice(0, 160);
 }

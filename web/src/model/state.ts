@@ -1,11 +1,11 @@
 import type { ConnectionState } from '../client/control';
 import { EMPTY_LAYOUT, type Layout } from '../layout/tree';
-import type { AgentItem, ApprovalItem, Identity, SessionItem, WorkspaceItem } from '../protocol/control';
+import type { AgentItem, ApprovalItem, ConversationItem, Identity, SessionItem, WorkspaceItem } from '../protocol/control';
 
 export type Overlay =
   | { kind: 'palette' }
   | { kind: 'help' }
-  | { kind: 'new-session'; workspace: string }
+  | { kind: 'new-session'; workspace: string; command?: string; name?: string }
   | { kind: 'kill'; session: string; pty: number | null }
   | { kind: 'relay'; from: string };
 
@@ -20,8 +20,10 @@ export interface AppState {
   /** False until the first connection; a first connection that takes long needs other words than a lost one. */
   wasConnected: boolean;
   me: Identity | null;
-  /** Null until the first list. */
+  /** Null until the first list. Conversations without a terminal are among them (see `withConversations`). */
   sessions: SessionItem[] | null;
+  /** The newest conversations, also those that are too old for the list. */
+  conversations: ConversationItem[];
   /** Last line of the screen of each session. */
   previews: ReadonlyMap<string, string>;
   approvals: ApprovalItem[];
@@ -46,6 +48,7 @@ export const INITIAL_STATE: AppState = {
   wasConnected: false,
   me: null,
   sessions: null,
+  conversations: [],
   previews: new Map(),
   approvals: [],
   agents: [],

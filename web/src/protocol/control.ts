@@ -41,6 +41,21 @@ export interface SessionItem {
   origin?: 'chat' | 'coop' | 'run';
   offset?: number;
   agent?: { state: AgentState; since: number; signal?: string; profile?: string };
+  /** What a conversation is about; set by the page, only for conversations that have no terminal. */
+  title?: string;
+}
+
+/** A conversation as `history` lists it. */
+export interface ConversationItem {
+  session: string;
+  title: string;
+  workspace: string;
+  messages: number;
+  created: number;
+  updated: number;
+  live: boolean;
+  running: boolean;
+  agent?: string;
 }
 
 export interface TurnItem {
@@ -160,6 +175,8 @@ export interface Replies {
   approval: { approval: ApprovalItem };
   agents: { agents: AgentItem[] };
   workspaces: { workspaces: WorkspaceItem[]; more: boolean };
+  history: { conversations: ConversationItem[]; more: boolean };
+  forget: object;
   conversation: { messages: ConversationMessage[]; next?: string };
   filter: { on: boolean };
   status: { daemon: { pid: number; restarts: number; version: string }; warnings: string[] };

@@ -7,6 +7,7 @@ import { TerminalConnection, type TerminalState } from '../client/terminal';
 import type { ServerMessage } from '../protocol/terminal';
 import type { Transport } from '../transport/transport';
 import { copyText } from './clipboard';
+import { graphicsCardHelps } from './graphics';
 import { sameSize, type Size, watchSize } from './size';
 import { darkScheme, searchDecorations, terminalTheme } from './theme';
 import { WriteQueue } from './write-queue';
@@ -28,11 +29,16 @@ export interface ScreenOptions {
   onState(state: TerminalState): void;
   onNotice(text: string): void;
   onExit(code: number): void;
-  /** The terminal has another size than the pane has room for, or null. */
-  onForeignSize(size: Size | null): void;
+  /** The terminal has another size than the pane, set by another client, or null. */
+  onForeignSize(size: ForeignSize | null): void;
   onResults(index: number, count: number): void;
   /** Returns true if the page handles the key. */
   onKey(event: KeyboardEvent): boolean;
+}
+
+export interface ForeignSize extends Size {
+  /** It has more rows than the pane has room for. */
+  tall: boolean;
 }
 
 let firstPaintMarked = false;
@@ -71,13 +77,14 @@ export class TerminalScreen {
       allowProposedApi: true,
       fontFamily: FONT,
       fontSize: options.fontSize,
-      lineHeight: 1.15,
+      // Drawn with the document, frames of boxes have gaps between lines that are apart.
+      lineHeight: graphicsCardHelps() ? 1.15 : 1,
       scrollback: SCROLLBACK,
       cursorBlink: false,
       disableStdin: options.watch,
       macOptionIsMeta: true,
       rightClickSelectsWord: false,
-      minimumContrastRatio: 3,
+      minimumContrastRatio: 4.5,
       theme: terminalTheme(),
       linkHandler: { activate: openLink },
     });
@@ -105,6 +112,10 @@ export class TerminalScreen {
       state: options.onState,
     });
     void this.useGraphicsCard();
+  }
+
+  get watching(): boolean {
+    return this.watch;
   }
 
   focus(): void {
@@ -202,6 +213,7 @@ export class TerminalScreen {
     const size = this.watch ? watchSize(pane, this.ptySize) : pane;
     if (this.watch) this.terminal.resize(size.cols, size.rows);
     else if (sameSize(size, this.ptySize)) {
+      this.reported = size;
       this.reportForeignSize();
       return;
     }
@@ -216,7 +228,7 @@ export class TerminalScreen {
   private reportForeignSize(): void {
     const pane = this.paneSize();
     const foreign = !this.watch && pane && this.ptySize && !sameSize(pane, this.ptySize) && sameSize(this.reported, pane);
-    this.options.onForeignSize(foreign ? this.ptySize : null);
+    this.options.onForeignSize(foreign && this.ptySize ? { ...this.ptySize, tall: this.ptySize.rows > pane.rows } : null);
   }
 
   private handleKey(event: KeyboardEvent): boolean {
@@ -237,6 +249,7 @@ export class TerminalScreen {
 
   /** Draws with WebGL where there is one; loaded later, as the first paint does not need it. */
   private async useGraphicsCard(): Promise<void> {
+    if (!graphicsCardHelps()) return;
     try {
       const { WebglAddon } = await import('@xterm/addon-webgl');
       if (!this.terminal.element?.isConnected) return;

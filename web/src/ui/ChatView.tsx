@@ -1,107 +1,19 @@
-import { memo, useEffect, useRef, useState } from 'react';
-import { type ApprovalEntry, EMPTY_TRANSCRIPT, type Entry, type QuestionEntry, type ToolEntry, type Transcript } from '../chat/transcript';
-import { ChatClient } from '../client/chat';
+import { memo, useEffect } from 'react';
+import type { Entry } from '../chat/transcript';
+import type { ChatClient } from '../client/chat';
+import { ApprovalCard, QuestionCard, ToolCard } from './ChatCards';
 import { Composer } from './Composer';
 import { useApp } from './context';
+import { useConversation } from './conversation';
 import { EmptyState, IconButton } from './controls';
-import { Decision } from './Decision';
+import { defaultOption } from './Decision';
+import { useFollow } from './follow';
 import { Icon } from './Icon';
 import { Markdown } from './Markdown';
-import { Presented } from './Presented';
-
-const TOOL_STATES: Record<ToolEntry['status'], string> = { running: 'running', completed: 'done', failed: 'failed' };
-
-/** A short text beside a tool's name, so that a folded tool still shows what it was about. */
-function summary(tool: ToolEntry): string {
-  if (tool.description) return tool.description;
-  const values = Object.values((tool.parameters ?? {}) as Record<string, unknown>);
-  return String(values.find((value) => typeof value === 'string') ?? '').split('\n')[0] ?? '';
-}
-
-const ToolCard = memo(function ToolCard({ tool }: { tool: ToolEntry }) {
-  return (
-    <details className="tool" data-status={tool.status}>
-      <summary>
-        <Icon name="chevron" />
-        <span className="tool-name">{tool.name}</span>
-        <span className="tool-summary">{summary(tool)}</span>
-        <span className="tool-status">{TOOL_STATES[tool.status]}</span>
-      </summary>
-      <div className="tool-body">
-        <Presented parameters={tool.parameters} />
-        {tool.output ? (
-          <pre className="presented-text" tabIndex={0} aria-label="Result">
-            {tool.output}
-          </pre>
-        ) : null}
-      </div>
-    </details>
-  );
-});
-
-function ApprovalCard({ entry, client, owner }: { entry: ApprovalEntry; client: ChatClient; owner: boolean }) {
-  // The daemon denies a request after 30 seconds unless it knows that a person has it on the screen.
-  useEffect(() => {
-    if (entry.outcome === null && owner) client.acknowledge(entry.id);
-  }, [client, entry.id, entry.outcome, owner]);
-  return (
-    <section className="card" data-settled={entry.outcome !== null} aria-label={`Approval: ${entry.tool}`}>
-      <header className="card-header">
-        <span className="card-title">Allow {entry.tool}?</span>
-        {entry.outcome ? <span className="muted">{entry.outcome}</span> : null}
-      </header>
-      {entry.reason ? <p className="muted">{entry.reason}</p> : null}
-      <Presented parameters={entry.parameters} />
-      {entry.outcome === null ? <Decision options={entry.options} disabled={!owner} onDecide={(approved, option) => client.decide(entry.id, approved, option)} /> : null}
-    </section>
-  );
-}
-
-function QuestionCard({ entry, client, owner }: { entry: QuestionEntry; client: ChatClient; owner: boolean }) {
-  const [answers, setAnswers] = useState<Record<string, string>>({});
-  const complete = entry.questions.every((question) => (answers[question.key] ?? '').trim() !== '');
-  return (
-    <form
-      className="card"
-      data-settled={entry.settled}
-      aria-label="Question"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (complete) client.answer(entry.id, answers, entry.single);
-      }}
-    >
-      {entry.questions.map((question) => (
-        <fieldset key={question.key} className="question" disabled={entry.settled || !owner}>
-          <legend className="card-title">{question.question}</legend>
-          {question.options.map((option) => (
-            <label key={option.id} className="choice">
-              <input type="radio" name={`${entry.id}-${question.key}`} checked={answers[question.key] === option.id} onChange={() => setAnswers({ ...answers, [question.key]: option.id })} />
-              {option.label}
-            </label>
-          ))}
-          <input
-            type="text"
-            className="field"
-            aria-label={question.options.length > 0 ? 'Another answer' : 'Answer'}
-            placeholder={question.options.length > 0 ? 'Another answer' : 'Answer'}
-            onChange={(event) => setAnswers({ ...answers, [question.key]: event.target.value })}
-          />
-        </fieldset>
-      ))}
-      {entry.settled ? <span className="muted">Answered</span> : (
-        <div className="decision">
-          <button type="submit" className="button button-primary" disabled={!complete || !owner}>
-            Answer
-          </button>
-        </div>
-      )}
-    </form>
-  );
-}
 
 interface EntryProps {
   entry: Entry;
-  client: ChatClient;
+  client: ChatClient | null;
   owner: boolean;
   plain: boolean;
 }
@@ -133,42 +45,15 @@ const EntryView = memo(function EntryView({ entry, client, owner, plain }: Entry
   }
 });
 
-/** Chunks arrive faster than they need to be drawn: at most one change per frame reaches React. */
-function useConversation(session: string) {
-  const app = useApp();
-  const [view, setView] = useState<{ transcript: Transcript; state: 'connecting' | 'open' | 'failed'; failure: string }>({ transcript: EMPTY_TRANSCRIPT, state: 'connecting', failure: '' });
-  const [client, setClient] = useState<ChatClient | null>(null);
-  useEffect(() => {
-    let frame = 0;
-    const created = new ChatClient(
-      app.transport,
-      session,
-      (name, cursor) => app.control.request('conversation', { session: name, ...(cursor ? { cursor } : {}) }),
-      (transcript, state, failure) => {
-        cancelAnimationFrame(frame);
-        frame = requestAnimationFrame(() => setView({ transcript, state, failure }));
-      },
-    );
-    setClient(created);
-    return () => {
-      cancelAnimationFrame(frame);
-      created.close();
-    };
-  }, [app, session]);
-  return { ...view, client };
-}
-
 export function ChatView({ session }: { session: string }) {
   const { transcript, state, failure, client } = useConversation(session);
-  const scroll = useRef<HTMLDivElement>(null);
-  const following = useRef(true);
+  const { scroll, content, toEnd } = useFollow();
   const { entries, running, owner, plain, status } = transcript;
+  const waits = entries.some((entry) => (entry.kind === 'approval' && entry.outcome === null) || (entry.kind === 'question' && !entry.settled));
 
-  // The newest text stays in view, unless the reader has scrolled up.
-  useEffect(() => {
-    if (following.current) scroll.current?.scrollTo({ top: scroll.current.scrollHeight });
-  }, [entries]);
-
+  // Whether a conversation runs or waits is in no event; the list is fetched again instead.
+  const app = useApp();
+  useEffect(() => app.refresh(), [app, running, waits]);
   return (
     <div className="reader">
       <div
@@ -178,41 +63,55 @@ export function ChatView({ session }: { session: string }) {
         role="log"
         aria-label={`Conversation with ${session}`}
         aria-busy={running}
-        onScroll={(event) => {
-          const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
-          following.current = scrollHeight - scrollTop - clientHeight < 48;
+        onKeyDown={(event) => {
+          if (event.ctrlKey || event.altKey || event.metaKey || (event.target as HTMLElement).matches('input, textarea')) return;
+          const waiting = entries.findLast((entry) => entry.kind === 'approval' && entry.outcome === null);
+          if (!owner || waiting?.kind !== 'approval' || (event.key !== 'y' && event.key !== 'n')) return;
+          client?.decide(waiting.id, event.key === 'y', defaultOption(waiting.options, event.key === 'y')?.id);
+          event.preventDefault();
         }}
       >
-        <div className="reader-column">
+        <div className="reader-column" ref={content}>
+          {state === 'connecting' && entries.length === 0 ? <p className="loading">Loading the conversation…</p> : null}
           {state === 'failed' ? <EmptyState title="The conversation cannot be opened"><p>{failure}</p></EmptyState> : null}
-          {state === 'open' && entries.length === 0 ? <EmptyState title="No messages yet"><p>Write the first one below.</p></EmptyState> : null}
-          {client ? entries.map((entry) => <EntryView key={entry.key} entry={entry} client={client} owner={owner} plain={plain} />) : null}
+          {state === 'open' && entries.length === 0 ? (
+            <EmptyState title="No messages yet">{client ? <p>Write the first one below.</p> : <p>What is written in this conversation appears here.</p>}</EmptyState>
+          ) : null}
+          {entries.map((entry) => (
+            <EntryView key={entry.key} entry={entry} client={client} owner={owner} plain={plain} />
+          ))}
           {running ? (
             <p className="working" role="status">
-              <span className="dot dot-working" aria-hidden="true" />
-              {status || 'Working'}
+              <span className={waits ? 'dot dot-asking' : 'dot dot-working'} aria-hidden="true" />
+              {waits ? 'Waiting for your decision' : status || 'Working'}
             </p>
           ) : null}
         </div>
       </div>
-      <div className="reader-composer">
-        {state === 'open' && !owner ? (
-          <div className="observer">
-            <span className="muted">Another client holds this conversation; you are observing.</span>
-            <button type="button" className="button" onClick={() => client?.takeOver()}>
-              Take over
-            </button>
-          </div>
-        ) : (
-          <Composer
-            label={`Message to ${session}`}
-            placeholder={`Message ${session}`}
-            disabled={state !== 'open' || running}
-            action={running ? <IconButton icon="stop" label="Stop the answer" onClick={() => client?.stop()} /> : undefined}
-            onSend={(text) => client?.prompt(text)}
-          />
-        )}
-      </div>
+      {client ? (
+        <div className="reader-composer">
+          {state === 'open' && !owner ? (
+            <div className="observer">
+              <span className="muted">Another client holds this conversation; you are observing.</span>
+              <button type="button" className="button" onClick={() => client.takeOver()}>
+                Take over
+              </button>
+            </div>
+          ) : (
+            <Composer
+              label={`Message to ${session}`}
+              placeholder={running ? 'Write the next message' : `Message ${session}`}
+              disabled={state !== 'open' || running}
+              action={running ? <IconButton icon="stop" label="Stop the answer" onClick={() => client.stop()} /> : undefined}
+              onEscape={running ? () => client.stop() : undefined}
+              onSend={(text) => {
+                toEnd();
+                client.prompt(text);
+              }}
+            />
+          )}
+        </div>
+      ) : null}
     </div>
   );
 }

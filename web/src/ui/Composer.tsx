@@ -7,11 +7,12 @@ interface ComposerProps {
   disabled?: boolean;
   /** Replaces the button for sending, for example while an answer is being written. */
   action?: ReactNode;
+  onEscape?: (() => void) | undefined;
   onSend(text: string): void;
 }
 
 /** A field for prompts: Enter sends, Shift+Enter begins a line. It grows with its text. */
-export function Composer({ label, placeholder, disabled = false, action, onSend }: ComposerProps) {
+export function Composer({ label, placeholder, disabled = false, action, onEscape, onSend }: ComposerProps) {
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
   const send = () => {
@@ -36,6 +37,7 @@ export function Composer({ label, placeholder, disabled = false, action, onSend 
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Escape') onEscape?.();
           // Enter that ends a composition of an input method chooses a word; it does not send.
           if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();

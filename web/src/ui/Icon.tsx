@@ -4,7 +4,7 @@ const PATHS = {
   close: 'M4 4l8 8M12 4l-8 8',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.7 10.7L14 14',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
-  more: 'M3.5 8h.01M8 8h.01M12.5 8h.01',
+  more: 'M3.5 7.7v.6M8 7.7v.6M12.5 7.7v.6',
   splitRight: 'M2.5 3.5h11v9h-11zM8 3.5v9',
   splitDown: 'M2.5 3.5h11v9h-11zM2.5 8h11',
   zoom: 'M9.5 3H13v3.5M6.5 13H3V9.5M13 3L9 7M3 13l4-4',
@@ -29,7 +29,7 @@ export type IconName = keyof typeof PATHS;
 /** Decoration only: the control that holds it has the accessible name. */
 export function Icon({ name }: { name: IconName }) {
   return (
-    <svg className="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <svg className={`icon icon-${name}`} viewBox="0 0 16 16" aria-hidden="true" focusable="false">
       <path d={PATHS[name]} />
     </svg>
   );

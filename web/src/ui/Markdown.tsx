@@ -29,7 +29,7 @@ function inline(nodes: Inline[]): ReactNode[] {
 export function CodeBlock({ text, language = '' }: { text: string; language?: string }) {
   return (
     <div className="code-block">
-      <pre tabIndex={0} aria-label={language ? `Code, ${language}` : 'Code'}>
+      <pre tabIndex={0} role="group" aria-label={language ? `Code, ${language}` : 'Code'}>
         <code>{text}</code>
       </pre>
       <IconButton icon="copy" label="Copy this code" onClick={() => void copyText(text)} />
@@ -40,9 +40,9 @@ export function CodeBlock({ text, language = '' }: { text: string; language?: st
 function block(node: Block, i: number): ReactNode {
   switch (node.kind) {
     case 'heading':
-      // Model text never competes with the page's own headings.
+      // The pane's title is the heading above all in it.
       return (
-        <p key={i} className={`md-heading md-heading-${Math.min(node.level, 4)}`} role="heading" aria-level={Math.min(node.level + 2, 6)}>
+        <p key={i} className={`md-heading md-heading-${Math.min(node.level, 4)}`} role="heading" aria-level={Math.max(node.level, 2)}>
           {inline(node.children)}
         </p>
       );

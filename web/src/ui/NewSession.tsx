@@ -1,46 +1,55 @@
 import { useState } from 'react';
+import { createConversation } from '../client/new-conversation';
+import { conversationSession } from '../model/conversations';
+import type { AgentItem, SessionItem } from '../protocol/control';
+import { splitWords } from '../text/words';
 import { useApp, useAppState } from './context';
-import { Dialog } from './controls';
+import { Dialog, Field } from './controls';
 
-/** Splits a command line into words as a shell does, without executing anything. */
-export function splitWords(line: string): string[] {
-  const words: string[] = [];
-  for (const match of line.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/gu)) {
-    words.push(
-      match[0].replace(/\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'/gu, (_, escaped?: string, double?: string, single?: string) => escaped ?? double?.replace(/\\(["\\$`])/gu, '$1') ?? single ?? ''),
-    );
-  }
-  return words;
+/** A session as the list will have it in a moment, so that its pane can open at once. */
+function startingSession(name: string, workspace: string, pid: number): SessionItem {
+  return { name, workspace, pid, created: Math.floor(Date.now() / 1000), ptys: [{ id: 0, role: 'agent', command: '' }], web_clients: 0, local_clients: 0, status: 'starting' };
 }
 
 /** Takes a directory, what to run there, and a name; only the directory is needed. */
-export function NewSession({ workspace }: { workspace: string }) {
+export function NewSession({ workspace, initialCommand, initialName }: { workspace: string; initialCommand: string; initialName: string }) {
   const app = useApp();
   const agents = useAppState((state) => state.agents);
   const workspaces = useAppState((state) => state.workspaces);
   const sessions = useAppState((state) => state.sessions);
   const [directory, setDirectory] = useState(workspace);
-  const [command, setCommand] = useState('');
-  const [name, setName] = useState('');
+  const [agent, setAgent] = useState<AgentItem | null>(null);
+  const [command, setCommand] = useState(initialCommand);
+  const [name, setName] = useState(initialName);
   const [failure, setFailure] = useState('');
   const [busy, setBusy] = useState(false);
   const directories = [...new Set([...workspaces.map((item) => item.path), ...(sessions ?? []).map((item) => item.workspace)])];
-  const programs = agents.filter((agent) => agent.kind === 'pty');
+  const offered = agents.filter((item) => item.kind === 'pty' || app.may('chat'));
+  // An agent on a terminal is its command; the others answer in a conversation.
+  const conversation = agent !== null && agent.kind !== 'pty';
 
+  const choose = (item: AgentItem) => {
+    const chosen = agent?.name === item.name ? null : item;
+    setAgent(chosen);
+    setCommand(chosen?.kind === 'pty' ? chosen.detail : '');
+  };
+  const start = async (): Promise<SessionItem> => {
+    if (agent && conversation) {
+      const session = await createConversation(app.transport, { directory, agent: agent.name, name });
+      const now = Date.now();
+      return conversationSession({ session, title: '', workspace: directory, messages: 0, created: now, updated: now, live: true, running: false, agent: agent.name });
+    }
+    const argv = splitWords(command);
+    const reply = await app.control.request('create', { workspace: directory, ...(argv.length > 0 ? { argv } : {}), ...(name ? { name } : {}), unique: name === '' });
+    return startingSession(reply.session ?? reply.name ?? name, directory, reply.pid);
+  };
   const create = async () => {
     setBusy(true);
     setFailure('');
     try {
-      const argv = splitWords(command);
-      const reply = await app.control.request('create', {
-        workspace: directory,
-        ...(argv.length > 0 ? { argv } : {}),
-        ...(name ? { name } : {}),
-        unique: name === '',
-      });
+      const created = await start();
       app.show(null);
-      const created = reply.session ?? reply.name ?? name;
-      if (created) app.open(created);
+      app.openCreated(created);
     } catch (error) {
       setFailure(error instanceof Error ? error.message : String(error));
     } finally {
@@ -58,32 +67,33 @@ export function NewSession({ workspace }: { workspace: string }) {
         }}
       >
         <h2>New session</h2>
-        <label className="form-row">
-          <span>Directory</span>
-          <input className="field" list="directories" value={directory} onChange={(event) => setDirectory(event.target.value)} required spellCheck={false} autoCapitalize="off" />
-        </label>
+        <Field label="Directory" value={directory} onChange={setDirectory} placeholder="/home/me/project" list="directories" required autoFocus={directory === ''} />
         <datalist id="directories">
           {directories.map((path) => (
             <option key={path} value={path} />
           ))}
         </datalist>
-        <label className="form-row">
-          <span>Command</span>
-          <input className="field" value={command} onChange={(event) => setCommand(event.target.value)} placeholder="As the directory's Coopfile says" autoFocus spellCheck={false} autoCapitalize="off" />
-        </label>
-        {programs.length > 0 ? (
-          <div className="form-choices" role="group" aria-label="Agents">
-            {programs.map((agent) => (
-              <button key={agent.name} type="button" className="chip chip-button" title={agent.detail} onClick={() => setCommand(agent.name)}>
-                {agent.name}
+        <Field
+          label="Command"
+          value={command}
+          onChange={(text) => {
+            setCommand(text);
+            setAgent(null);
+          }}
+          disabled={conversation}
+          placeholder={conversation ? `None: ${agent.name} answers in a conversation` : 'Your shell, or what coop.toml names'}
+          autoFocus={directory !== ''}
+        />
+        {offered.length > 0 ? (
+          <div className="form-choices" role="group" aria-label="Agent">
+            {offered.map((item) => (
+              <button key={item.name} type="button" className="chip chip-button" aria-pressed={agent?.name === item.name} title={item.kind === 'pty' ? item.detail : `${item.detail}, in a conversation`} onClick={() => choose(item)}>
+                {item.name}
               </button>
             ))}
           </div>
         ) : null}
-        <label className="form-row">
-          <span>Name</span>
-          <input className="field" value={name} onChange={(event) => setName(event.target.value)} placeholder="Optional" spellCheck={false} autoCapitalize="off" />
-        </label>
+        <Field label="Name" value={name} onChange={setName} placeholder="Optional" />
         {failure ? (
           <p className="failure" role="alert">
             {failure}
@@ -94,7 +104,7 @@ export function NewSession({ workspace }: { workspace: string }) {
             Cancel
           </button>
           <button type="submit" className="button button-primary" disabled={busy || directory === ''}>
-            Create
+            {busy ? 'Starting…' : 'Create'}
           </button>
         </div>
       </form>

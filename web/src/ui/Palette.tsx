@@ -1,46 +1,63 @@
 import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
-import { type Action, paletteEntries, runAction } from '../actions/actions';
-import { score } from '../actions/fuzzy';
+import { type Entry, paletteEntries, searchEntries } from '../actions/entries';
+import { STATE_LABELS } from '../model/sessions';
 import { useApp } from './context';
 import { Dialog, Keys } from './controls';
+import { StateDot } from './StateDot';
 
+/** More results than this no one reads; the query gets longer instead. */
 const SHOWN = 40;
 
-function search(entries: readonly Action[], query: string): Action[] {
-  if (query.trim() === '') return entries.slice(0, SHOWN);
-  return entries
-    .flatMap((entry) => {
-      const value = score(query, entry.title);
-      return value === null ? [] : [{ entry, value }];
-    })
-    .sort((a, b) => b.value - a.value)
-    .slice(0, SHOWN)
-    .map(({ entry }) => entry);
+interface EntryProps {
+  entry: Entry;
+  index: number;
+  selected: boolean;
+  onSelect(): void;
+  onRun(): void;
+}
+
+function PaletteEntry({ entry, index, selected, onSelect, onRun }: EntryProps) {
+  return (
+    <div id={`palette-${index}`} className="palette-item" role="option" aria-selected={selected} onPointerMove={onSelect} onClick={onRun}>
+      {entry.state ? <StateDot state={entry.state} /> : entry.group === 'Sessions' ? <span className="palette-dot" /> : null}
+      <span className="palette-title">{entry.title}</span>
+      {entry.detail ? (
+        <span className="palette-detail">
+          {entry.state ? `${STATE_LABELS[entry.state]} · ` : ''}
+          {entry.detail}
+        </span>
+      ) : null}
+      {entry.keys ? <Keys keys={entry.keys} /> : null}
+    </div>
+  );
 }
 
 export function Palette() {
   const app = useApp();
   const [query, setQuery] = useState('');
   const [at, setAt] = useState(0);
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const entries = useMemo(() => paletteEntries(app), [app]);
-  const found = useMemo(() => search(entries, query), [entries, query]);
+  const found = useMemo(() => searchEntries(entries, query, SHOWN), [entries, query]);
   const selected = Math.min(at, found.length - 1);
+  const searching = query.trim() !== '';
+  // While searching the best result comes first, whatever its group.
+  const groups = searching ? ['Results'] : [...new Set(found.map((entry) => entry.group))];
 
-  const run = (action: Action) => {
+  const run = (entry: Entry) => {
     app.show(null);
-    runAction(app, action);
+    entry.run(app);
   };
   const select = (index: number) => {
     setAt(index);
-    list.current?.children[index]?.scrollIntoView({ block: 'nearest' });
+    list.current?.querySelector(`#palette-${index}`)?.scrollIntoView({ block: 'nearest' });
   };
   const keyDown = (event: KeyboardEvent) => {
-    const action = found[selected];
+    const entry = found[selected];
     if (event.key === 'ArrowDown') select((selected + 1) % Math.max(1, found.length));
     else if (event.key === 'ArrowUp') select((selected - 1 + found.length) % Math.max(1, found.length));
-    else if (event.key === 'Enter' && action) run(action);
-    else if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+    else if (event.key === 'Enter' && entry) run(entry);
+    else if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
       // Programs use Ctrl+K too: pressed twice it is for them.
       app.show(null);
       app.focusedScreen()?.input(Uint8Array.of(11));
@@ -60,26 +77,31 @@ export function Palette() {
         aria-activedescendant={found[selected] ? `palette-${selected}` : undefined}
         aria-label="Search actions and sessions"
         placeholder="Search actions and sessions"
-        autoFocus
+        data-focus-first
         spellCheck={false}
         autoComplete="off"
         value={query}
         onChange={(event) => {
           setQuery(event.target.value);
-          setAt(0);
+          select(0);
         }}
         onKeyDown={keyDown}
       />
-      <ul id="palette-list" className="palette-list" role="listbox" aria-label="Results" ref={list}>
-        {found.map((action, i) => (
-          <li key={action.id} id={`palette-${i}`} className="palette-item" role="option" aria-selected={i === selected} onPointerMove={() => setAt(i)} onClick={() => run(action)}>
-            <span className="palette-group">{action.group}</span>
-            <span className="palette-title">{action.title}</span>
-            {action.keys ? <Keys keys={action.keys} /> : null}
-          </li>
+      <div id="palette-list" className="palette-list" role="listbox" aria-label="Results" ref={list}>
+        {groups.map((group) => (
+          <div key={group} role="group" aria-label={group}>
+            {searching ? null : (
+              <div className="palette-heading" aria-hidden="true">
+                {group}
+              </div>
+            )}
+            {found.map((entry, i) =>
+              searching || entry.group === group ? <PaletteEntry key={entry.id} entry={entry} index={i} selected={i === selected} onSelect={() => setAt(i)} onRun={() => run(entry)} /> : null,
+            )}
+          </div>
         ))}
-      </ul>
-      {found.length === 0 ? <p className="palette-nothing">Nothing is called that</p> : null}
+      </div>
+      {found.length === 0 ? <p className="palette-nothing">No results</p> : null}
     </Dialog>
   );
 }

@@ -1,27 +1,35 @@
-import { actionById, runAction } from '../actions/actions';
-import { focusLeaf, type Leaf, sameTab, setTab, type Tab, toggleZoom } from '../layout/tree';
+import { actionById, runAction, titleOf } from '../actions/actions';
+import { CHAT_TAB, focusLeaf, type Leaf, sameTab, setTab, type Tab, toggleZoom } from '../layout/tree';
+import { isConversation } from '../model/conversations';
 import { stateOf } from '../model/sessions';
 import type { SessionItem } from '../protocol/control';
 import { ChatView } from './ChatView';
+import { Composer } from './Composer';
 import { useApp, useAppState } from './context';
 import { EmptyState, IconButton } from './controls';
+import { ErrorBoundary } from './ErrorBoundary';
 import { Menu, type MenuItem } from './Menu';
 import { StateDot } from './StateDot';
 import { TerminalView } from './TerminalView';
-import { TurnsView } from './TurnsView';
+import { ask, TurnsView } from './TurnsView';
 
 interface PaneProps {
   leaf: Leaf;
   focused: boolean;
   alone: boolean;
+  /** Tells panes of the same session apart. */
+  label: string;
 }
 
-function tabsOf(session: SessionItem, chat: boolean): { label: string; tab: Tab; closable: boolean }[] {
+function tabsOf(session: SessionItem): { label: string; tab: Tab; closable: boolean }[] {
+  if (isConversation(session)) return [{ label: 'Conversation', tab: CHAT_TAB, closable: false }];
   const ptys = [...session.ptys].sort((a, b) => a.id - b.id);
   const agent = { label: 'Agent', tab: { kind: 'terminal', pty: 0 } as Tab, closable: false };
   const shells = ptys.filter((pty) => pty.id !== 0).map((pty) => ({ label: `Shell ${pty.id}`, tab: { kind: 'terminal', pty: pty.id } as Tab, closable: true }));
-  const views = [{ label: 'Turns', tab: { kind: 'turns' } as Tab, closable: false }];
-  if (chat) views.push({ label: 'Conversation', tab: { kind: 'chat' }, closable: false });
+  const views = [
+    { label: 'Turns', tab: { kind: 'turns' } as Tab, closable: false },
+    { label: 'Conversation', tab: CHAT_TAB, closable: false },
+  ];
   return [agent, ...shells, ...views];
 }
 
@@ -33,7 +41,7 @@ function Tabs({ leaf, session }: { leaf: Leaf; session: SessionItem }) {
   };
   return (
     <div className="tabs" role="tablist" aria-label={`Views of ${session.name}`}>
-      {tabsOf(session, app.may('chat')).map(({ label, tab, closable }) => {
+      {tabsOf(session).map(({ label, tab, closable }) => {
         const selected = sameTab(tab, leaf.tab);
         return (
           <button
@@ -63,20 +71,15 @@ function Tabs({ leaf, session }: { leaf: Leaf; session: SessionItem }) {
   );
 }
 
-function paneMenu(app: ReturnType<typeof useApp>, leaf: Leaf, phone: boolean, alone: boolean): MenuItem[] {
-  const pty = leaf.tab.kind === 'terminal' ? leaf.tab.pty : 0;
-  const ids = ['new-shell', 'watch', 'find', 'relay', 'filter', 'restart'];
-  const items: MenuItem[] = [...(phone ? [] : ['split-right', 'split-down']), ...ids]
+function paneMenu(app: ReturnType<typeof useApp>, phone: boolean, alone: boolean): MenuItem[] {
+  const ids = [...(phone ? [] : ['split-right', 'split-down', ...(alone ? [] : ['zoom', 'close-pane'])]), 'new-shell', 'watch', 'find', 'relay', 'filter', 'restart', 'end-shell', 'kill'];
+  return ids
     .map((id) => actionById(id))
     .filter((action) => action.available?.(app) ?? true)
-    .map((action) => ({ label: action.title, keys: action.keys ?? '', run: () => runAction(app, action) }));
-  if (app.may('drive') && pty !== 0) items.push({ label: `End shell ${pty}…`, keys: '', danger: true, run: () => app.show({ kind: 'kill', session: leaf.session, pty }) });
-  if (app.may('drive')) items.push({ label: 'Kill this session…', keys: '', danger: true, run: () => app.show({ kind: 'kill', session: leaf.session, pty: null }) });
-  if (!alone) items.push({ label: 'Close this pane', keys: actionById('close-pane').keys ?? '', run: () => app.closePane(leaf.id) });
-  return items;
+    .map((action) => ({ label: titleOf(app, action), keys: action.keys ?? '', danger: action.id === 'end-shell' || action.id === 'kill', run: () => runAction(app, action) }));
 }
 
-export function Pane({ leaf, focused, alone }: PaneProps) {
+export function Pane({ leaf, focused, alone, label }: PaneProps) {
   const app = useApp();
   const session = useAppState((state) => state.sessions?.find((item) => item.name === leaf.session));
   const loading = useAppState((state) => state.sessions === null);
@@ -85,39 +88,47 @@ export function Pane({ leaf, focused, alone }: PaneProps) {
   const focus = () => app.setLayout((layout) => focusLeaf(layout, leaf.id));
   if (!session && !loading) {
     return (
-      <section className="pane" aria-label={leaf.session}>
+      <section className="pane" aria-label={label}>
         <EmptyState title={`${leaf.session} has ended`} />
       </section>
     );
   }
   return (
-    <section className="pane" data-focused={focused && !alone} aria-label={leaf.session} onFocusCapture={focus} onPointerDownCapture={focus}>
+    <section className="pane" data-focused={focused && !alone} aria-label={label} onFocusCapture={focus} onPointerDownCapture={focus}>
       <header className="pane-header">
         {phone ? null : (
           <h1 className="pane-title">
             {session ? <StateDot state={stateOf(session)} /> : null}
-            <span>{leaf.session}</span>
+            <span title={leaf.session}>{leaf.session}</span>
           </h1>
         )}
         {session ? <Tabs leaf={leaf} session={session} /> : <div className="tabs" />}
+        {session && !isConversation(session) && session.status !== 'exited' && app.may('drive') ? <IconButton icon="plus" label="New shell" onClick={() => (focus(), runAction(app, actionById('new-shell')))} /> : null}
+        <div className="pane-gap" />
         <div className="pane-actions">
           {phone ? null : (
-            <>
-              {app.may('drive') ? <IconButton icon="plus" label="New shell" onClick={() => (focus(), runAction(app, actionById('new-shell')))} /> : null}
+            <span className="pane-wide">
               <IconButton icon="splitRight" label="Split to the right" onClick={() => (focus(), app.split('row'))} />
               <IconButton icon="splitDown" label="Split downwards" onClick={() => (focus(), app.split('column'))} />
               {alone ? null : <IconButton icon="zoom" label={zoomed ? 'Show all panes' : 'Zoom this pane'} pressed={zoomed} onClick={() => app.setLayout((layout) => toggleZoom(layout, leaf.id))} />}
-            </>
+            </span>
           )}
-          <Menu label={`Actions for ${leaf.session}`} items={() => paneMenu(app, leaf, phone, alone)} />
+          <Menu label={`Actions for ${leaf.session}`} items={() => (focus(), paneMenu(app, phone, alone))} />
           {alone || phone ? null : <IconButton icon="close" label="Close this pane" onClick={() => app.closePane(leaf.id)} />}
         </div>
       </header>
       <div className="pane-body">
-        {leaf.tab.kind === 'terminal' ? <TerminalView key={`${leaf.session}:${leaf.tab.pty}`} leaf={leaf} pty={leaf.tab.pty} /> : null}
-        {leaf.tab.kind === 'turns' ? <TurnsView key={leaf.session} session={leaf.session} /> : null}
-        {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
+        <ErrorBoundary key={`${leaf.session} ${leaf.tab.kind}`}>
+          {leaf.tab.kind === 'terminal' ? <TerminalView key={`${leaf.session}:${leaf.tab.pty}`} leaf={leaf} pty={leaf.tab.pty} session={session} /> : null}
+          {leaf.tab.kind === 'turns' ? <TurnsView key={leaf.session} session={leaf.session} /> : null}
+          {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
+        </ErrorBoundary>
       </div>
+      {!phone && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
+        <div className="pane-prompt">
+          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => void ask(app, leaf.session, text)} />
+        </div>
+      ) : null}
     </section>
   );
 }

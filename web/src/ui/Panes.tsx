@@ -61,21 +61,25 @@ function DividerHandle({ divider }: { divider: Divider }) {
 function Nothing() {
   const app = useApp();
   const sessions = useAppState((state) => state.sessions);
+  const phone = useAppState((state) => state.phone);
   if (!sessions) return <div className="panes" aria-busy="true" />;
+  const drives = app.may('drive');
   return (
     <div className="panes">
-      <EmptyState title={sessions.length === 0 ? 'Start an agent' : 'Choose a session'}>
-        <p>
-          {sessions.length === 0 ? 'Create a session here, or with ' : 'Choose one from the list, or press '}
-          {sessions.length === 0 ? <code>swb run claude</code> : <Keys keys="Ctrl+K" />}
-          {sessions.length === 0 ? ' in a terminal on this machine.' : '.'}
-        </p>
-        {app.may('drive') ? (
-          <button type="button" className="button button-primary" onClick={() => runAction(app, actionById('new-session'))}>
-            New session
-          </button>
-        ) : null}
-      </EmptyState>
+      {sessions.length > 0 ? (
+        <EmptyState title="Choose a session">
+          <p>{phone ? 'The list is behind the button at the top left.' : <>Choose one from the list, or press <Keys keys="Ctrl+K" />.</>}</p>
+        </EmptyState>
+      ) : (
+        <EmptyState title={drives ? 'Start an agent' : 'Nothing here yet'}>
+          <p>{drives ? <>Create a session here, or with <code>swb run claude</code> in a terminal on this machine.</> : 'A session appears here as soon as it is started.'}</p>
+          {drives ? (
+            <button type="button" className="button button-primary" onClick={() => runAction(app, actionById('new-session'))}>
+              New session
+            </button>
+          ) : null}
+        </EmptyState>
+      )}
     </div>
   );
 }
@@ -93,13 +97,13 @@ export function Panes() {
   if (all.length === 0) return <Nothing />;
   return (
     <div className="panes">
-      {all.map((leaf) => {
+      {all.map((leaf, i) => {
         const rect = panes.get(leaf.id);
         // A zoomed pane covers the others; they are left out, as a hidden terminal has no size.
         if (!rect) return null;
         return (
           <div key={leaf.id} className="pane-place" style={place(rect)}>
-            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} />
+            <Pane leaf={leaf} focused={leaf.id === focus?.id} alone={all.length === 1} label={all.some((other) => other !== leaf && other.session === leaf.session) ? `${leaf.session}, pane ${i + 1}` : leaf.session} />
           </div>
         );
       })}

@@ -27,7 +27,7 @@ export function PhoneHeader() {
 }
 
 const KEYS: { label: string; name: string; key: string }[] = [
-  { label: 'Esc', name: 'Escape', key: 'Escape' },
+  { label: 'Esc', name: 'Esc (Escape)', key: 'Escape' },
   { label: 'Tab', name: 'Tab', key: 'Tab' },
   { label: '←', name: 'Left', key: 'Left' },
   { label: '↓', name: 'Down', key: 'Down' },
@@ -55,7 +55,8 @@ export function PhoneInput() {
   };
   const send = (text: string) => {
     if (ctrl && [...text.trim()].length === 1) press(text.trim().toLowerCase());
-    else if (pty === 0 && agent?.profile !== undefined) void ask(app, session, text);
+    // A prompt waits for its turn; what is typed into a dialog or a busy program goes there as it is.
+    else if (pty === 0 && (agent?.state === 'ready' || !app.may('drive'))) void ask(app, session, text);
     else void app.run('send', { session, pty, text, enter: true });
   };
   return (
@@ -75,7 +76,7 @@ export function PhoneInput() {
           </button>
         </div>
       ) : null}
-      {app.may('prompt') ? <Composer label={`Prompt for ${session}`} placeholder={ctrl ? 'One character, with Ctrl' : `Send to ${session}`} onSend={send} /> : null}
+      {app.may('drive') || (pty === 0 && app.may('prompt')) ? <Composer label={`Prompt for ${session}`} placeholder={ctrl ? 'One character, with Ctrl' : `Send to ${session}`} onSend={send} /> : null}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { memo, useMemo } from 'react';
-import { present } from '../approvals/present';
+import { present, reasonAdds } from '../approvals/present';
 import type { DiffLine } from '../text/diff';
 
 const SIGNS: Record<DiffLine['kind'], string> = { same: ' ', added: '+', removed: '−', hunk: ' ' };
@@ -7,7 +7,7 @@ const NAMES: Record<DiffLine['kind'], string> = { same: '', added: 'added: ', re
 
 export function Diff({ lines }: { lines: readonly DiffLine[] }) {
   return (
-    <pre className="diff" tabIndex={0} aria-label="Changes">
+    <pre className="diff" tabIndex={0} role="group" aria-label="Changes">
       {lines.map((line, i) => (
         <span key={i} className={`diff-line diff-${line.kind}`}>
           <span className="visually-hidden">{NAMES[line.kind]}</span>
@@ -22,13 +22,15 @@ export function Diff({ lines }: { lines: readonly DiffLine[] }) {
   );
 }
 
-/** What a tool will do or did, from its parameters: the command, the file, the change. */
-export const Presented = memo(function Presented({ parameters }: { parameters: unknown }) {
-  const { command, path, diff, text, address, rest } = useMemo(() => present(parameters), [parameters]);
+/** What a tool will do or did, from its parameters: the command, the file, the change; and why, as the agent puts it. */
+export const Presented = memo(function Presented({ parameters, reason = '' }: { parameters: unknown; reason?: string }) {
+  const presentation = useMemo(() => present(parameters), [parameters]);
+  const { command, path, diff, text, address, rest } = presentation;
   return (
     <div className="presented">
+      {reasonAdds(reason, presentation) ? <p className="muted">{reason}</p> : null}
       {command !== null ? (
-        <pre className="presented-command" tabIndex={0} aria-label="Command">
+        <pre className="presented-command" tabIndex={0} role="group" aria-label="Command">
           <code>{command}</code>
         </pre>
       ) : null}
@@ -36,7 +38,7 @@ export const Presented = memo(function Presented({ parameters }: { parameters: u
       {address !== null ? <p className="presented-path">{address}</p> : null}
       {diff ? <Diff lines={diff} /> : null}
       {text !== null ? (
-        <pre className="presented-text" tabIndex={0} aria-label="Text">
+        <pre className="presented-text" tabIndex={0} role="group" aria-label="Text">
           {text}
         </pre>
       ) : null}

@@ -21,7 +21,7 @@ function Overlays() {
     case 'help':
       return <Help />;
     case 'new-session':
-      return <NewSession workspace={overlay.workspace} />;
+      return <NewSession workspace={overlay.workspace} initialCommand={overlay.command ?? ''} initialName={overlay.name ?? ''} />;
     case 'kill':
       return <KillDialog session={overlay.session} pty={overlay.pty} />;
     case 'relay':
@@ -55,6 +55,8 @@ export function Root() {
   const drawer = useAppState((state) => state.drawer);
   const sidebar = useAppState((state) => state.sidebar);
   const inbox = useAppState((state) => state.inbox);
+  // What is on the page then is old, and nothing in it has an effect any more.
+  const signedOut = useAppState((state) => state.connection === 'signed-out');
   const main = useRef<HTMLElement>(null);
   useShortcuts();
   useSwipe(main, phone, {
@@ -65,7 +67,7 @@ export function Root() {
     <div className="root" data-phone={phone}>
       <Banner />
       {phone ? <PhoneHeader /> : null}
-      <div className="frame">
+      <div className="frame" inert={signedOut}>
         {phone ? null : sidebar ? <Sidebar /> : null}
         <main className="main" ref={main}>
           <Panes />

@@ -7,11 +7,20 @@ interface SearchBarProps {
   onClose(): void;
 }
 
+/** xterm.js marks so many results at most; beyond that it knows neither their number nor the place among them. */
+const MARKED = 1000;
+
+function describeResults({ index, count }: SearchBarProps['results']): string {
+  if (count === 0) return 'No results';
+  if (index >= 0) return `${index + 1} of ${count}`;
+  return count >= MARKED ? `Over ${MARKED}` : `${count} found`;
+}
+
 export function SearchBar({ results, onFind, onClose }: SearchBarProps) {
   const [text, setText] = useState('');
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
-  const count = text === '' ? '' : results.count === 0 ? 'No results' : `${results.index + 1} of ${results.count}`;
+  useEffect(() => void field.current?.focus(), []);
+  const count = text === '' ? '' : describeResults(results);
   return (
     <div className="search-bar" role="search">
       <input

@@ -17,11 +17,12 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
   const app = useApp();
   const current = useAppState((state) => app.focusedLeaf()?.session === session.name && state.layout.root !== null);
   const preview = useAppState((state) => state.previews.get(session.name) ?? '');
+  const asked = useAppState((state) => state.approvals.find((approval) => approval.session === session.name)?.reason ?? '');
   const state = stateOf(session);
   const age = shortAge(sinceOf(session), now);
   const clients = clientCount(session);
   return (
-    <button type="button" className="session-row" data-session-row data-state={state} aria-current={current} onClick={() => app.open(session.name)}>
+    <button type="button" className="session-row" data-session-row data-state={state} aria-current={current} onClick={(event) => (event.ctrlKey || event.metaKey ? app.openBeside(session.name) : app.open(session.name))}>
       <StateDot state={state} />
       <span className="session-name">{session.name}</span>
       <span className="session-meta" title={`${STATE_LABELS[state]} for ${age}`}>
@@ -33,7 +34,7 @@ function SessionRow({ session, now }: { session: SessionItem; now: number }) {
         ) : null}
         <span>{age}</span>
       </span>
-      <span className="session-preview">{preview || STATE_LABELS[state]}</span>
+      <span className="session-preview">{asked || session.title || preview || STATE_LABELS[state]}</span>
     </button>
   );
 }
@@ -59,7 +60,6 @@ function Skeleton() {
 }
 
 function SessionList() {
-  const app = useApp();
   const sessions = useAppState((state) => state.sessions);
   const now = useNow(5000);
   if (!sessions) return <Skeleton />;
@@ -67,11 +67,6 @@ function SessionList() {
     return (
       <EmptyState title="No sessions">
         <p>A session keeps an agent's terminal alive, whether or not this page is open.</p>
-        {app.may('drive') ? (
-          <button type="button" className="button" onClick={() => runAction(app, actionById('new-session'))}>
-            New session
-          </button>
-        ) : null}
       </EmptyState>
     );
   }
@@ -105,6 +100,7 @@ export function Sidebar() {
   const me = useAppState((state) => state.me);
   const approvals = useAppState((state) => state.approvals.length);
   const notifications = useAppState((state) => state.notifications);
+  const phone = useAppState((state) => state.phone);
   const scope = me?.session ?? me?.workspace;
   return (
     <nav className="sidebar" aria-label="Sessions">
@@ -126,7 +122,7 @@ export function Sidebar() {
           {approvals > 0 ? <span className="badge">{approvals}</span> : null}
         </button>
         <IconButton icon="bell" label={notifications ? 'Switch notifications off' : 'Notify me when a session asks'} pressed={notifications} onClick={() => void app.toggleNotifications()} />
-        <IconButton icon="keyboard" label="Keyboard shortcuts" onClick={() => app.show({ kind: 'help' })} />
+        {phone ? null : <IconButton icon="keyboard" label="Keyboard shortcuts (?)" onClick={() => app.show({ kind: 'help' })} />}
       </footer>
     </nav>
   );

@@ -1,4 +1,5 @@
-import { useApp, useAppState } from './context';
+import { useState } from 'react';
+import { useApp, useAppState, useNow } from './context';
 import { IconButton } from './controls';
 
 /** The state of the connection, when it is not as it should be. */
@@ -14,9 +15,24 @@ export function Banner() {
     );
   }
   if (connection !== 'lost') return null;
+  return <LostBanner wasConnected={wasConnected} />;
+}
+
+/** A daemon that was ended or upgraded is back sooner than this. */
+const RESTART_MS = 10_000;
+
+function LostBanner({ wasConnected }: { wasConnected: boolean }) {
+  const [since] = useState(Date.now);
+  const now = useNow(1000);
+  const restarts = wasConnected && now - since < RESTART_MS;
+  const text = !navigator.onLine
+    ? 'This device is offline; reconnecting…'
+    : restarts
+      ? 'The daemon restarted; reconnecting…'
+      : 'The daemon does not respond; reconnecting…';
   return (
     <div className="banner" role="status">
-      {wasConnected ? 'The connection to the daemon was lost; reconnecting…' : 'The daemon does not respond; trying again…'}
+      {text}
     </div>
   );
 }

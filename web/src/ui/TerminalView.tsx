@@ -3,10 +3,11 @@ import { useEffect, useRef, useState } from 'react';
 import { actionFor, runAction } from '../actions/actions';
 import type { TerminalState } from '../client/terminal';
 import type { Leaf } from '../layout/tree';
-import { TerminalScreen } from '../term/screen';
-import type { Size } from '../term/size';
+import type { SessionItem } from '../protocol/control';
+import { type ForeignSize, TerminalScreen } from '../term/screen';
 import { useApp, useAppState } from './context';
 import { SearchBar } from './SearchBar';
+import { EndBar, WatchChip } from './TerminalChips';
 
 const PHONE_FONT = 12;
 
@@ -16,13 +17,13 @@ interface Results {
 }
 
 /** A terminal in a pane. React places it; everything inside belongs to `TerminalScreen`. */
-export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
+export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: number; session: SessionItem | undefined }) {
   const app = useApp();
   const place = useRef<HTMLDivElement>(null);
   const screen = useRef<TerminalScreen | null>(null);
   const [state, setState] = useState<TerminalState>('connecting');
   const [exitCode, setExitCode] = useState<number | null>(null);
-  const [foreign, setForeign] = useState<Size | null>(null);
+  const [foreign, setForeign] = useState<ForeignSize | null>(null);
   const [searching, setSearching] = useState(false);
   const [results, setResults] = useState<Results>({ index: -1, count: 0 });
   const phone = useAppState((value) => value.phone);
@@ -31,6 +32,16 @@ export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
   const watch = !app.may('drive') || (phone ? chosen !== true : chosen === true);
   const fontSize = useAppState((value) => value.fontSize) - (phone ? 13 - PHONE_FONT : 0);
   const { session } = leaf;
+  const runs = item?.status === 'running';
+  // A session that has ended may be started again under its name: the terminal is then another one.
+  const [run, setRun] = useState(0);
+  useEffect(() => {
+    if (!runs || exitCode === null) return;
+    setExitCode(null);
+    setRun((value) => value + 1);
+    // Only the return of the session counts; at the moment of an exit the list still has it as running.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [runs]);
 
   useEffect(() => {
     if (!place.current) return;
@@ -63,15 +74,14 @@ export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
     };
     // Changes of `watch` and `fontSize` reach the screen below; they must not paint the terminal again.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [app, session, pty, leaf.id]);
+  }, [app, session, pty, leaf.id, run]);
 
-  useEffect(() => screen.current?.setWatch(watch), [watch]);
-  useEffect(() => screen.current?.setFontSize(fontSize), [fontSize]);
+  useEffect(() => void screen.current?.setWatch(watch), [watch]);
+  useEffect(() => void screen.current?.setFontSize(fontSize), [fontSize]);
 
-  const chip = exitCode !== null ? `Exited with code ${exitCode}` : state === 'lost' ? 'Reconnecting…' : watch ? 'Watching' : null;
   return (
     <div className="terminal" data-watching={watch}>
-      <div className="terminal-place" ref={place} />
+      <div className="terminal-place" data-tall={foreign?.tall ?? false} ref={place} />
       {searching ? (
         <SearchBar
           results={results}
@@ -89,8 +99,10 @@ export function TerminalView({ leaf, pty }: { leaf: Leaf; pty: number }) {
             {foreign.cols}×{foreign.rows} · Fit to this window
           </button>
         ) : null}
-        {chip ? <span className="chip">{chip}</span> : null}
+        {state === 'lost' && exitCode === null ? <span className="chip">Reconnecting…</span> : null}
+        {state !== 'lost' && exitCode === null ? <WatchChip session={session} watch={watch} phone={phone} /> : null}
       </div>
+      {exitCode !== null ? <EndBar session={session} pty={pty} code={exitCode} item={item} /> : null}
     </div>
   );
 }

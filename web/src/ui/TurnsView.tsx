@@ -1,10 +1,12 @@
-import { memo, useCallback, useEffect, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useState } from 'react';
 import type { Turn, TurnItem } from '../protocol/control';
 import { copyText } from '../term/clipboard';
 import { clock } from '../text/time';
 import { Composer } from './Composer';
 import { useApp, useAppState, useNow } from './context';
-import { EmptyState, IconButton } from './controls';
+import { EmptyState } from './controls';
+import { useFollow } from './follow';
+import { Icon } from './Icon';
 import { Markdown } from './Markdown';
 
 const TURNS = 30;
@@ -49,8 +51,16 @@ const TurnCard = memo(function TurnCard({ item, now }: { item: TurnItem; now: nu
         {item.interrupted ? <span className="muted">interrupted</span> : null}
         {item.truncated ? <span className="muted">shortened</span> : null}
         <span className="turn-actions">
-          <IconButton icon="copy" label="Copy this turn" onClick={() => void copyText(text).then((copied) => app.notify(copied ? 'Copied' : 'The browser did not copy the text'))} />
-          {app.may('prompt') ? <IconButton icon="relay" label="Relay this turn to…" onClick={() => app.show({ kind: 'relay', from: item.turn_id })} /> : null}
+          <button type="button" className="quiet-button" aria-label="Copy this turn" onClick={() => void copyText(text).then((copied) => app.notify(copied ? 'Copied' : 'The browser did not copy the text'))}>
+            <Icon name="copy" />
+            Copy
+          </button>
+          {app.may('prompt') ? (
+            <button type="button" className="quiet-button" aria-label="Relay this turn to…" onClick={() => app.show({ kind: 'relay', from: item.turn_id })}>
+              <Icon name="relay" />
+              Relay
+            </button>
+          ) : null}
         </span>
       </header>
       {failure ? <p className="failure">{failure}</p> : null}
@@ -73,7 +83,7 @@ export function TurnsView({ session }: { session: string }) {
   const app = useApp();
   const [turns, setTurns] = useState<TurnItem[] | null>(null);
   const [failure, setFailure] = useState('');
-  const end = useRef<HTMLDivElement>(null);
+  const { scroll, content, toEnd } = useFollow();
   const now = useNow(30_000);
   // Every change of the session's state may mean a new turn.
   const since = useAppState((state) => state.sessions?.find((item) => item.name === session)?.agent?.since ?? 0);
@@ -91,12 +101,12 @@ export function TurnsView({ session }: { session: string }) {
   useEffect(() => {
     if (connected) void load();
   }, [load, since, connected]);
-  useEffect(() => end.current?.scrollIntoView({ block: 'end' }), [turns]);
 
   return (
     <div className="reader">
-      <div className="reader-scroll" tabIndex={0} role="log" aria-label={`Turns of ${session}`}>
-        <div className="reader-column">
+      <div className="reader-scroll" ref={scroll} tabIndex={0} role="log" aria-label={`Turns of ${session}`}>
+        <div className="reader-column" ref={content}>
+          {turns === null && !failure ? <p className="loading">Loading the turns…</p> : null}
           {failure && !turns ? <EmptyState title="The turns cannot be read"><p>{failure}</p></EmptyState> : null}
           {turns?.length === 0 ? (
             <EmptyState title="No turns yet">
@@ -104,12 +114,14 @@ export function TurnsView({ session }: { session: string }) {
             </EmptyState>
           ) : null}
           {turns?.map((item) => <TurnCard key={item.turn_id} item={item} now={now} />)}
-          <div ref={end} />
         </div>
       </div>
       {app.may('prompt') ? (
         <div className="reader-composer">
-          <Composer label={`Prompt for ${session}`} placeholder={`Ask ${session}`} onSend={(text) => void ask(app, session, text).then(load)} />
+          <Composer label={`Prompt for ${session}`} placeholder={`Ask ${session}`} onSend={(text) => {
+              toEnd();
+              void ask(app, session, text).then(load);
+            }} />
         </div>
       ) : null}
     </div>

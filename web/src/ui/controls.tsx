@@ -30,6 +30,27 @@ export function IconButton({ icon, label, onClick, pressed, badge }: IconButtonP
   );
 }
 
+interface FieldProps {
+  label: string;
+  value: string;
+  onChange(value: string): void;
+  placeholder?: string;
+  list?: string;
+  required?: boolean;
+  disabled?: boolean;
+  autoFocus?: boolean;
+}
+
+/** A line of text with its label, for names, paths and commands: nothing corrects them. */
+export function Field({ label, onChange, autoFocus = false, ...input }: FieldProps) {
+  return (
+    <label className="form-row">
+      <span>{label}</span>
+      <input className="field" type="text" {...input} data-focus-first={autoFocus || undefined} onChange={(event) => onChange(event.target.value)} spellCheck={false} autoCapitalize="off" autoComplete="off" />
+    </label>
+  );
+}
+
 interface DialogProps {
   label: string;
   className?: string;
@@ -43,6 +64,8 @@ export function Dialog({ label, className = '', onClose, children }: DialogProps
   useEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
+    // `showModal` focuses the first control, and React sets `autoFocus` without the attribute that would change that.
+    dialog?.querySelector<HTMLElement>('[data-focus-first]')?.focus();
     return () => dialog?.close();
   }, []);
   return (
