@@ -48,7 +48,7 @@ async function newShell(app: App, session: string): Promise<void> {
   const own = app.store.get().agents.find((agent) => agent.name === 'shell' && agent.kind === 'pty');
   const argv = splitWords(own?.detail ?? '');
   const reply = await app.run('shell', { session, ...(argv.length > 0 ? { argv } : {}) });
-  if (reply) app.open(session, { kind: 'terminal', pty: reply.pty });
+  if (reply?.pty !== undefined) app.open(session, { kind: 'terminal', pty: reply.pty });
 }
 
 /** Every action of the page that is not bound to one item. The palette, the shortcuts and the help read this table. */

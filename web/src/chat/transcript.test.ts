@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ConversationMessage } from '../protocol/control';
 import { EMPTY_TRANSCRIPT, type Entry, fromHistory, receive, settleApproval, type Transcript } from './transcript';
 
 const message = (type: string, data: Record<string, unknown>) => ({ type, data });
@@ -49,9 +50,9 @@ describe('transcript', () => {
   });
 
   it('leaves out of the record what the daemon sends again', () => {
-    const record = [
-      { number: 1, role: 'user', at: 0, parts: [{ type: 'text', text: 'hello' }] },
-      { number: 2, role: 'assistant', at: 0, parts: [{ type: 'text', text: 'half an ans' }] },
+    const record: ConversationMessage[] = [
+      { number: 1, role: 'user', at: 0, ending: 'complete', parts: [{ type: 'text', text: 'hello' }] },
+      { number: 2, role: 'assistant', at: 0, ending: 'complete', parts: [{ type: 'text', text: 'half an ans' }] },
     ];
     expect(shape(fromHistory(record, true).entries)).toEqual([['user', 'hello']]);
     expect(shape(fromHistory(record, false).entries)).toHaveLength(2);

@@ -130,6 +130,7 @@ export class ChatClient {
       number,
       role: message.role,
       at: Date.parse(message.timestamp ?? '') || 0,
+      ending: 'complete',
       parts: [{ type: 'text', text: message.content }],
     }));
   }
@@ -145,8 +146,8 @@ function joinPages(messages: ConversationMessage[], next: ConversationMessage): 
   const [first, ...others] = next.parts;
   const open = last.parts.at(-1);
   if (next.part_continued && first && open) {
-    open.text = (open.text ?? '') + (first.text ?? '');
-    open.output = (open.output ?? '') + (first.output ?? '');
+    if ('text' in open && 'text' in first) open.text += first.text;
+    if ('output' in open && 'output' in first) open.output += first.output;
     last.parts.push(...others);
   } else last.parts.push(...next.parts);
   if (next.ending) last.ending = next.ending;

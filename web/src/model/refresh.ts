@@ -110,7 +110,7 @@ export class Refresher {
     try {
       const screen = await this.control.request('screen', { session: session.name, format: 'text' });
       this.previewed.set(session.name, previewKey(session));
-      return [session.name, lastLine(base64Text(screen.data), stateOf(session) === 'asking')];
+      return [session.name, lastLine(base64Text(screen.data ?? ''), stateOf(session) === 'asking')];
     } catch {
       return [session.name, ''];
     }

@@ -5,6 +5,8 @@ export type Ability = 'prompt' | 'approve' | 'drive' | 'chat' | 'filter';
 
 const ABILITIES: Record<Role, readonly Ability[]> = {
   watch: [],
+  // The role of programs that an agent starts; no page has it.
+  agent: [],
   prompt: ['prompt'],
   approve: ['approve'],
   drive: ['prompt', 'approve', 'drive'],
@@ -18,6 +20,7 @@ export function may(role: Role | undefined, ability: Ability): boolean {
 export function describeRole(role: Role): string {
   const texts: Record<Role, string> = {
     watch: 'You can watch.',
+    agent: 'You can watch.',
     prompt: 'You can watch and send prompts.',
     approve: 'You can watch and decide approvals.',
     drive: 'You can use the terminals.',

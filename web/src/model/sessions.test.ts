@@ -27,9 +27,9 @@ describe('sessions', () => {
   });
 
   it('applies a state at once and removes closed sessions', () => {
-    const asking = applyEvent(SESSIONS, { event: 'status', session: 'api', state: 'asking', at: 77 });
+    const asking = applyEvent(SESSIONS, { event: 'status', session: 'api', state: 'asking', at: 77, cursor: '1' });
     expect(asking.find((item) => item.name === 'api')?.agent).toMatchObject({ state: 'asking', since: 77 });
-    expect(applyEvent(SESSIONS, { event: 'closed', session: 'api' })).toHaveLength(3);
+    expect(applyEvent(SESSIONS, { event: 'closed', session: 'api', at: 78, cursor: '2' })).toHaveLength(3);
   });
 
   it('keeps the newest of several sessions with one name', () => {
@@ -39,7 +39,7 @@ describe('sessions', () => {
   });
 
   it('reports only sessions that did not wait before', () => {
-    const now = applyEvent(SESSIONS, { event: 'status', session: 'web', state: 'asking', at: 1 });
+    const now = applyEvent(SESSIONS, { event: 'status', session: 'web', state: 'asking', at: 1, cursor: '1' });
     expect(newlyWaiting(SESSIONS, now).map((item) => item.name)).toEqual(['web']);
     expect(newlyWaiting(null, now)).toEqual([]);
   });

@@ -2,8 +2,8 @@
 
 /** State of a session's agent, in a list. */
 export interface AgentItem {
-  profile?: string | null;
-  signal?: string | null;
+  profile?: string;
+  signal?: string;
   since: number;
   state: AgentState;
 }
@@ -55,21 +55,21 @@ export interface AskReply {
   content?: Base64;
   content_length?: number;
   cut?: boolean;
-  detail?: string | null;
+  detail?: string;
   dialogs?: Offset[];
-  end_offset?: Offset | null;
+  end_offset?: Offset;
   evidence?: string[];
   from?: number;
   interrupted?: boolean;
   met: AskResult;
   ok: boolean;
-  profile?: string | null;
+  profile?: string;
   session?: string;
-  signal?: string | null;
+  signal?: string;
   source?: TextSource;
-  start_offset?: Offset | null;
-  submit_offset?: Offset | null;
-  submitted?: number | null;
+  start_offset?: Offset;
+  submit_offset?: Offset;
+  submitted?: number;
   text?: string;
   text_from?: number;
   text_length?: number;
@@ -83,14 +83,14 @@ export type AskResult = 'turn' | 'asking' | 'ready' | 'timeout';
 
 /** Reply to `attach` and `shell`, after which the connection is in stream mode (CO-29, CO-34). */
 export interface Attached {
-  cols?: number | null;
-  head?: Offset | null;
-  input?: InputCount | null;
-  offset?: Offset | null;
+  cols?: number;
+  head?: Offset;
+  input?: InputCount;
+  offset?: Offset;
   ok: boolean;
-  pid?: number | null;
-  pty?: PtyId | null;
-  rows?: number | null;
+  pid?: number;
+  pty?: PtyId;
+  rows?: number;
 }
 
 /** Bytes as base64 text. */
@@ -128,8 +128,8 @@ export type ClientMessage = {
 
 /** A conversation in a list. */
 export interface ConversationItem {
-  agent?: string | null;
-  cost?: number | null;
+  agent?: string;
+  cost?: number;
   created: number;
   live: boolean;
   messages: number;
@@ -146,7 +146,7 @@ export interface ConversationItem {
 export interface ConversationReply {
   conversation: ConversationItem;
   messages: MessageItem[];
-  next?: string | null;
+  next?: string;
   ok: boolean;
 }
 
@@ -182,17 +182,17 @@ export type ErrorCode = 'AGENT_BUSY' | 'APPROVAL_NOT_FOUND' | 'BIND_FAILED' | 'C
 /** The reply to a request that was not carried out. */
 export interface ErrorReply {
   error: ErrorCode;
-  hint?: string | null;
+  hint?: string;
   message: string;
   ok: boolean;
-  session?: string | null;
+  session?: string;
 }
 
 /** An event. */
 export type EventItem = {
   at: number;
   cursor: string;
-  session?: string | null;
+  session?: string;
 } & ({
   event: 'missed';
 } | {
@@ -210,7 +210,7 @@ export type EventItem = {
   pty: PtyId;
 } | {
   event: 'status';
-  signal?: string | null;
+  signal?: string;
   state: AgentState;
 } | {
   event: 'submitted';
@@ -241,15 +241,15 @@ export interface EvidenceItem {
 
 /** Reply to `explain`. */
 export interface ExplainReply {
-  detail?: string | null;
+  detail?: string;
   evidence: EvidenceItem[];
-  last_turn?: TurnItem | null;
+  last_turn?: TurnItem;
   ok: boolean;
-  profile?: string | null;
+  profile?: string;
   session: string;
-  signal?: string | null;
+  signal?: string;
   since: number;
-  source_reason?: string | null;
+  source_reason?: string;
   state: AgentState;
 }
 
@@ -294,7 +294,7 @@ export interface KeeperStatus {
 /** Reply to `keys`, once the terminal has accepted all of it. */
 export interface KeysReply {
   bytes: number;
-  notice?: string | null;
+  notice?: string;
   ok: boolean;
 }
 
@@ -315,7 +315,7 @@ export interface MessageItem {
   at: number;
   continued?: boolean;
   ending: string;
-  error?: string | null;
+  error?: string;
   number: number;
   part_continued?: boolean;
   parts: PartItem[];
@@ -342,15 +342,15 @@ export type PartItem = {
   type: 'thought';
 } | {
   cut: boolean;
-  description?: string | null;
+  description?: string;
   name: string;
   output: string;
   parameters: unknown;
-  status?: string | null;
+  status?: string;
   type: 'tool';
 } | {
   mime_type: string;
-  name?: string | null;
+  name?: string;
   type: 'attachment';
 } | {
   type: 'unknown';
@@ -363,7 +363,7 @@ export type PtyId = number;
 export interface PtyItem {
   command: string;
   id: PtyId;
-  pid?: number | null;
+  pid?: number;
   role: PtyRole;
 }
 
@@ -375,7 +375,7 @@ export interface RelayReply {
   bytes: number;
   ok: boolean;
   turn_id: string;
-  warning?: string | null;
+  warning?: string;
 }
 
 /** Reply to `restart` (CO-51). */
@@ -393,26 +393,26 @@ export type ScreenFormat = 'json' | 'text' | 'ansi' | 'svg' | 'snapshot';
 
 /** Reply to `screen`: either `screen`, or `cols`, `rows` and `data`. */
 export interface ScreenReply {
-  cols?: number | null;
-  data?: Base64 | null;
+  cols?: number;
+  data?: Base64;
   offset: Offset;
   ok: boolean;
   pty: PtyId;
-  rows?: number | null;
+  rows?: number;
   screen?: unknown;
   session: string;
 }
 
 /** Reply to `send`, once the terminal has accepted all of it. */
 export interface SendReply {
-  notice?: string | null;
+  notice?: string;
   ok: boolean;
 }
 
 /** Reply to `serve` (CO-42). */
 export interface ServeReply {
   addresses?: string[];
-  fingerprint?: string | null;
+  fingerprint?: string;
   host: string;
   ok: boolean;
   port: number;
@@ -447,12 +447,12 @@ export type ServerMessage = {
 
 /** One session in a list (CO-37). */
 export interface SessionItem {
-  agent?: AgentItem | null;
+  agent?: AgentItem;
   argv?: string[];
   clients?: number;
   cols?: number;
   created: number;
-  exit_code?: number | null;
+  exit_code?: number;
   local_clients: number;
   name: string;
   offset?: Offset;
@@ -544,18 +544,18 @@ export interface TurnReply {
   content_length: number;
   cut: boolean;
   dialogs: Offset[];
-  end_offset?: Offset | null;
+  end_offset?: Offset;
   evidence: string[];
   from: number;
   interrupted: boolean;
   ok: boolean;
-  profile?: string | null;
+  profile?: string;
   session: string;
-  signal?: string | null;
+  signal?: string;
   source: TextSource;
-  start_offset?: Offset | null;
-  submit_offset?: Offset | null;
-  submitted?: number | null;
+  start_offset?: Offset;
+  submit_offset?: Offset;
+  submitted?: number;
   text: string;
   text_from: number;
   text_length: number;
@@ -579,12 +579,12 @@ export type WaitOutcome = 'text' | 'stable' | 'exit' | 'timeout' | 'ready' | 'as
 
 /** Reply to `wait`. */
 export interface WaitReply {
-  code?: number | null;
+  code?: number;
   met: WaitOutcome;
   offset: Offset;
   ok: boolean;
-  text?: string | null;
-  turn_id?: string | null;
+  text?: string;
+  turn_id?: string;
 }
 
 /** A state of an agent to wait for. */
@@ -645,53 +645,53 @@ export interface WorkspacesReply {
 export interface Requests {
   create: {
     announce?: boolean;
-    argv?: string[] | null;
-    cols?: number | null;
-    coopfile?: string | null;
-    detach?: boolean | null;
-    env?: Record<string, string> | null;
+    argv?: string[];
+    cols?: number;
+    coopfile?: string;
+    detach?: boolean;
+    env?: Record<string, string>;
     hide?: string[];
-    name?: string | null;
-    profile?: string | null;
+    name?: string;
+    profile?: string;
     require?: string[];
-    restart?: boolean | null;
-    rows?: number | null;
-    start?: Start | null;
-    umask?: number | null;
+    restart?: boolean;
+    rows?: number;
+    start?: Start;
+    umask?: number;
     unique?: boolean;
     workspace: string;
   };
   attach: {
-    cols?: number | null;
-    history?: number | null;
-    input?: number | null;
+    cols?: number;
+    history?: number;
+    input?: number;
     offsets?: boolean;
-    pty?: PtyId | null;
+    pty?: PtyId;
     repaint?: boolean;
-    resume?: Offset | null;
-    rows?: number | null;
-    scrollback?: number | null;
+    resume?: Offset;
+    rows?: number;
+    scrollback?: number;
     session: string;
     sizes?: boolean;
-    until?: Until | null;
+    until?: Until;
     watch?: boolean;
   };
   shell: {
-    argv?: string[] | null;
-    cols?: number | null;
-    command?: string | null;
-    env?: Record<string, string> | null;
-    force_new?: boolean | null;
-    history?: number | null;
-    input?: number | null;
+    argv?: string[];
+    cols?: number;
+    command?: string;
+    env?: Record<string, string>;
+    force_new?: boolean;
+    history?: number;
+    input?: number;
     offsets?: boolean;
     repaint?: boolean;
-    resume?: Offset | null;
-    rows?: number | null;
-    scrollback?: number | null;
+    resume?: Offset;
+    rows?: number;
+    scrollback?: number;
     session: string;
     sizes?: boolean;
-    until?: Until | null;
+    until?: Until;
     watch?: boolean;
   };
   ls: {
@@ -701,14 +701,14 @@ export interface Requests {
   kill: {
     all?: boolean;
     force?: boolean;
-    session?: string | null;
+    session?: string;
   };
   serve: {
-    host?: string | null;
-    port?: number | null;
+    host?: string;
+    port?: number;
     stop?: boolean;
     tls?: boolean;
-    token?: string | null;
+    token?: string;
   };
   tunnel: {
     session: string;
@@ -726,62 +726,62 @@ export interface Requests {
   };
   logs: {
     follow?: boolean;
-    pty?: PtyId | null;
+    pty?: PtyId;
     session: string;
-    tail_lines?: number | null;
+    tail_lines?: number;
   };
   restart: {
-    pty?: PtyId | null;
+    pty?: PtyId;
     session: string;
   };
   send: {
-    data?: Base64 | null;
+    data?: Base64;
     enter?: boolean;
-    pty?: PtyId | null;
+    pty?: PtyId;
     session: string;
-    text?: string | null;
+    text?: string;
   };
   status: {};
   upgrade: {
-    exe?: string | null;
+    exe?: string;
     keeper?: boolean;
   };
   screen: {
-    format?: ScreenFormat | null;
-    pty?: PtyId | null;
-    scrollback?: number | null;
+    format?: ScreenFormat;
+    pty?: PtyId;
+    scrollback?: number;
     session: string;
   };
   wait: {
-    after?: number | null;
+    after?: number;
     exit?: boolean;
-    pty?: PtyId | null;
+    pty?: PtyId;
     session: string;
-    stable_ms?: number | null;
-    text?: string | null;
-    timeout_ms?: number | null;
-    until?: WaitUntil | null;
+    stable_ms?: number;
+    text?: string;
+    timeout_ms?: number;
+    until?: WaitUntil;
   };
   keys: {
     keys: string[];
     literal?: boolean;
-    pty?: PtyId | null;
+    pty?: PtyId;
     session: string;
   };
   turns: {
-    limit?: number | null;
+    limit?: number;
     session: string;
   };
   turn: {
-    from?: number | null;
-    length?: number | null;
-    session?: string | null;
-    text_from?: number | null;
-    turn_id?: string | null;
+    from?: number;
+    length?: number;
+    session?: string;
+    text_from?: number;
+    turn_id?: string;
   };
   capture: {
-    session?: string | null;
-    turn_id?: string | null;
+    session?: string;
+    turn_id?: string;
   };
   paste: {
     force?: boolean;
@@ -792,10 +792,10 @@ export interface Requests {
   relay: {
     force?: boolean;
     from: string;
-    prefix?: string | null;
+    prefix?: string;
     raw?: boolean;
     submit?: boolean;
-    template?: string | null;
+    template?: string;
     to: string;
     verbatim?: boolean;
   };
@@ -803,14 +803,14 @@ export interface Requests {
     force?: boolean;
     session: string;
     text: string;
-    timeout_ms?: number | null;
+    timeout_ms?: number;
   };
   explain: {
     session: string;
   };
   events: {
     sessions?: string[];
-    since?: string | null;
+    since?: string;
   };
   hook: {
     session: string;
@@ -821,17 +821,17 @@ export interface Requests {
     ack?: boolean;
     always?: boolean;
     approval: string;
-    approved?: boolean | null;
-    option?: string | null;
+    approved?: boolean;
+    option?: string;
   };
   history: {
-    limit?: number | null;
-    offset?: number | null;
-    search?: string | null;
-    workspace?: string | null;
+    limit?: number;
+    offset?: number;
+    search?: string;
+    workspace?: string;
   };
   conversation: {
-    cursor?: string | null;
+    cursor?: string;
     session: string;
   };
   forget: {
@@ -839,20 +839,20 @@ export interface Requests {
   };
   workspaces: {};
   workspace: {
-    agent?: string | null;
-    context_dirs?: string[] | null;
+    agent?: string;
+    context_dirs?: string[];
     path: string;
-    umask?: number | null;
-    worktree?: string | null;
+    umask?: number;
+    worktree?: string;
   };
   agents: {};
   chat: {};
   token: {
-    expires?: number | null;
-    label?: string | null;
-    role?: Role | null;
-    session?: string | null;
-    workspace?: string | null;
+    expires?: number;
+    label?: string;
+    role?: Role;
+    session?: string;
+    workspace?: string;
   };
   tokens: {};
   revoke: {
@@ -860,7 +860,7 @@ export interface Requests {
   };
   whoami: {};
   filter: {
-    on?: boolean | null;
+    on?: boolean;
     session: string;
   };
   cancel: {

@@ -1,18 +1,9 @@
 /** Text messages of the terminal's WebSocket. Bytes travel in binary messages beside them. */
 
-export type ServerMessage =
-  | { type: 'attached'; offset: number; cols: number; rows: number }
-  | { type: 'repaint'; offset: number; bytes: number }
-  | { type: 'resized'; cols: number; rows: number }
-  | { type: 'lagged'; offset: number; dropped: number }
-  | { type: 'notice'; text: string }
-  | { type: 'exited'; code: number };
+import type { ClientMessage, ServerMessage } from './generated';
 
-export interface ResizeMessage {
-  type: 'resize';
-  cols: number;
-  rows: number;
-}
+export type { ServerMessage };
+export type ResizeMessage = Extract<ClientMessage, { type: 'resize' }>;
 
 const NUMBERS = new Map<unknown, readonly string[]>([
   ['attached', ['offset', 'cols', 'rows']],

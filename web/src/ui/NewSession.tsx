@@ -37,11 +37,11 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
     if (agent && conversation) {
       const session = await createConversation(app.transport, { directory, agent: agent.name, name });
       const now = Date.now();
-      return conversationSession({ session, title: '', workspace: directory, messages: 0, created: now, updated: now, live: true, running: false, agent: agent.name });
+      return conversationSession({ session, title: '', workspace: directory, messages: 0, created: now, updated: now, live: true, saved: false, running: false, tokens: 0, agent: agent.name });
     }
     const argv = splitWords(command);
     const reply = await app.control.request('create', { workspace: directory, ...(argv.length > 0 ? { argv } : {}), ...(name ? { name } : {}), unique: name === '' });
-    return startingSession(reply.session ?? reply.name ?? name, directory, reply.pid);
+    return startingSession(reply.session, directory, reply.pid);
   };
   const create = async () => {
     setBusy(true);

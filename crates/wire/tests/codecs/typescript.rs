@@ -87,8 +87,14 @@ fn structure(schema: &Value, depth: usize) -> String {
     let indent = "  ".repeat(depth + 1);
     let mut out = "{".to_owned();
     for (field, schema) in object(&schema["properties"]) {
-        let mark = if required.contains(&field.as_str()) { "" } else { "?" };
-        write!(out, "\n{indent}{field}{mark}: {};", of(schema, depth + 1)).unwrap();
+        let of_field = of(schema, depth + 1);
+        if required.contains(&field.as_str()) {
+            write!(out, "\n{indent}{field}: {of_field};").unwrap();
+        } else {
+            // An optional field is left out rather than null.
+            let present = of_field.trim_end_matches(" | null");
+            write!(out, "\n{indent}{field}?: {present};").unwrap();
+        }
     }
     if out.len() > 1 {
         write!(out, "\n{}", "  ".repeat(depth)).unwrap();
