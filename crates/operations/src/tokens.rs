@@ -243,7 +243,8 @@ impl Call<'_> {
             return Err(invalid("'expires' is too far in the future"));
         };
         let secret = new_token();
-        let id = URL_SAFE_NO_PAD.encode(random::<6>());
+        // A word that is no option on a command line.
+        let id: String = random::<5>().iter().map(|byte| format!("{byte:02x}")).collect();
         let stored = StoredToken {
             id: id.clone(),
             digest: digest(&secret),
