@@ -30,7 +30,8 @@ impl Call<'_> {
         done(&created)
     }
 
-    async fn spec(&self, create: Create) -> Result<SessionSpec, ErrorReply> {
+    async fn spec(&self, mut create: Create) -> Result<SessionSpec, ErrorReply> {
+        create.workspace = self.below_home(create.workspace);
         let workspace = workspace(&create.workspace).await?;
         if let Scope::Workspace(scope) = self.caller.scope()
             && *scope != workspace
@@ -159,6 +160,17 @@ impl Call<'_> {
         }
         let known = profiles.names();
         Err(invalid(format!("no detection profile '{name}'; available: {}", known.join(", "))))
+    }
+}
+
+impl Call<'_> {
+    /// A path that begins with `~/`, below the home directory: a client on another machine does not know where that is.
+    fn below_home(&self, path: String) -> String {
+        let below = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        match (below, self.operations.settings.env.get("HOME")) {
+            (Some(rest), Some(home)) => format!("{home}{rest}"),
+            _ => path,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
   const agents = useAppState((state) => state.agents);
   const workspaces = useAppState((state) => state.workspaces);
   const sessions = useAppState((state) => state.sessions);
-  const [directory, setDirectory] = useState(workspace);
+  const [directory, setDirectory] = useState(workspace || '~');
   const [agent, setAgent] = useState<AgentItem | null>(null);
   const [command, setCommand] = useState(initialCommand);
   const [name, setName] = useState(initialName);
@@ -67,7 +67,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
         }}
       >
         <h2>New session</h2>
-        <Field label="Directory" value={directory} onChange={setDirectory} placeholder="/home/me/project" list="directories" required autoFocus={directory === ''} />
+        <Field label="Directory" value={directory} onChange={setDirectory} placeholder="~/project" list="directories" required autoFocus={directory === ''} />
         <datalist id="directories">
           {directories.map((path) => (
             <option key={path} value={path} />

@@ -67,6 +67,8 @@ fn the_coopfile_of_a_workspace_counts_as_on_coops_socket() {
     let created = web.request("POST", "/api/sessions", &json!({"workspace": dir}).to_string());
     assert_eq!(created.status, 200, "{created:?}");
     web.socket("/ws?session=api").shows("from the file");
+    let home = web.request("POST", "/api/sessions", r#"{"name":"home","workspace":"~"}"#);
+    assert_eq!(home.status, 200, "{home:?}");
 }
 
 // CO-69

@@ -189,7 +189,7 @@ pub struct Create {
     /// Name; by default the last component of `workspace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Directory the command runs in.
+    /// Directory the command runs in; `~/` is the home directory.
     pub workspace: String,
     /// TOML text that overrides the Coopfiles.
     #[serde(skip_serializing_if = "Option::is_none")]
