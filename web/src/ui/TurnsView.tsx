@@ -91,7 +91,10 @@ export function TurnsView({ session }: { session: string }) {
   useEffect(() => {
     if (connected) void load();
   }, [load, since, connected]);
-  useEffect(() => end.current?.scrollIntoView({ block: 'end' }), [turns]);
+  // With braces: newer browsers return a promise from it, which React would take for a function that cleans up.
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: 'end' });
+  }, [turns]);
 
   return (
     <div className="reader">
