@@ -12,7 +12,7 @@ export function Help() {
         <h2>Keyboard shortcuts</h2>
         <IconButton icon="close" label="Close" onClick={() => app.show(null)} />
       </header>
-      <div className="help">
+      <div className="help" role="group" aria-label="List of shortcuts" tabIndex={0}>
         {groups.map((group) => (
           <section key={group}>
             <h3>{group}</h3>
