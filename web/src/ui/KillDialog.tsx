@@ -24,7 +24,7 @@ export function KillDialog({ session, pty }: { session: string; pty: number | nu
           <button type="button" className="button" onClick={() => app.show(null)}>
             Cancel
           </button>
-          <button type="submit" className="button button-danger" autoFocus>
+          <button type="submit" className="button button-danger" data-focus-first>
             Kill
           </button>
         </div>

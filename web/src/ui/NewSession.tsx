@@ -69,7 +69,7 @@ export function NewSession({ workspace }: { workspace: string }) {
         </datalist>
         <label className="form-row">
           <span>Command</span>
-          <input className="field" value={command} onChange={(event) => setCommand(event.target.value)} placeholder="As the directory's Coopfile says" autoFocus spellCheck={false} autoCapitalize="off" />
+          <input className="field" value={command} onChange={(event) => setCommand(event.target.value)} placeholder="As the directory's Coopfile says" data-focus-first spellCheck={false} autoCapitalize="off" />
         </label>
         {programs.length > 0 ? (
           <div className="form-choices" role="group" aria-label="Agents">

@@ -40,7 +40,7 @@ export function Palette() {
     if (event.key === 'ArrowDown') select((selected + 1) % Math.max(1, found.length));
     else if (event.key === 'ArrowUp') select((selected - 1 + found.length) % Math.max(1, found.length));
     else if (event.key === 'Enter' && action) run(action);
-    else if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+    else if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
       // Programs use Ctrl+K too: pressed twice it is for them.
       app.show(null);
       app.focusedScreen()?.input(Uint8Array.of(11));
@@ -60,7 +60,7 @@ export function Palette() {
         aria-activedescendant={found[selected] ? `palette-${selected}` : undefined}
         aria-label="Search actions and sessions"
         placeholder="Search actions and sessions"
-        autoFocus
+        data-focus-first
         spellCheck={false}
         autoComplete="off"
         value={query}

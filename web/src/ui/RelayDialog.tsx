@@ -26,7 +26,7 @@ export function RelayDialog({ from }: { from: string }) {
         <ul className="choices">
           {targets.map((session, i) => (
             <li key={session.name}>
-              <button type="button" className="choice-button" autoFocus={i === 0} onClick={() => void relay(session.name)}>
+              <button type="button" className="choice-button" data-focus-first={i === 0 ? '' : undefined} onClick={() => void relay(session.name)}>
                 <StateDot state={stateOf(session)} />
                 <span>{session.name}</span>
                 <span className="muted">{STATE_LABELS[stateOf(session)]}</span>

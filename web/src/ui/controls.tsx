@@ -42,7 +42,11 @@ export function Dialog({ label, className = '', onClose, children }: DialogProps
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = ref.current;
-    if (dialog && !dialog.open) dialog.showModal();
+    // The browser would focus the first control. React's own `autoFocus` comes too early: before, nothing is visible.
+    if (dialog && !dialog.open) {
+      dialog.showModal();
+      dialog.querySelector<HTMLElement>('[data-focus-first]')?.focus();
+    }
     return () => dialog?.close();
   }, []);
   return (
