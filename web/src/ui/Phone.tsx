@@ -55,7 +55,8 @@ export function PhoneInput() {
   };
   const send = (text: string) => {
     if (ctrl && [...text.trim()].length === 1) press(text.trim().toLowerCase());
-    else if (pty === 0 && agent?.profile !== undefined) void ask(app, session, text);
+    // A program that is busy, such as one that a shell has started, reads what is typed; it cannot be asked.
+    else if (pty === 0 && agent?.profile !== undefined && (agent.state === 'ready' || !app.may('drive'))) void ask(app, session, text);
     else void app.run('send', { session, pty, text, enter: true });
   };
   return (
