@@ -1,6 +1,6 @@
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from '@playwright/test';
-import { ACP_CONFIG, screenAgent } from '../support/agents';
+import { screenAgent } from '../support/agents';
 import { expect, open, row, signIn, terminal, test } from '../support/fixtures';
 import { waitFor } from '../support/patience';
 
@@ -14,7 +14,7 @@ async function findings(page: Page): Promise<string[]> {
 
 for (const colorScheme of ['dark', 'light'] as const) {
   test.describe(colorScheme, () => {
-    test.use({ colorScheme, config: ACP_CONFIG });
+    test.use({ colorScheme, contextOptions: { reducedMotion: 'reduce' } });
 
     test('the sign-in page has no serious findings', async ({ page, daemon }) => {
       const { port } = await daemon.web();
@@ -38,7 +38,8 @@ for (const colorScheme of ['dark', 'light'] as const) {
       await screenAgent(daemon, 'api');
       await daemon.session('web');
       await daemon.swb('ask', 'api', 'note some **bold** text and `code`');
-      await daemon.swb('chat', '--new', 'talk', '-m', 'think:why;tool:read:a.rs;diff:a.rs:old:new;say:done **now**');
+      await screenAgent(daemon, 'talk');
+      await daemon.swb('chat', 'talk', '-m', 'say done');
       await open(owner, 'web');
       await owner.getByRole('button', { name: 'Split to the right' }).click();
       await (await open(owner, 'api')).shows('code');
@@ -51,7 +52,7 @@ for (const colorScheme of ['dark', 'light'] as const) {
       await row(owner, 'talk').click();
       await owner.locator('.pane').nth(1).getByRole('tab', { name: 'Conversation' }).click();
       await expect(owner.getByRole('log', { name: 'Conversation with talk' })).toContainText('done');
-      await owner.getByRole('textbox', { name: 'Message to talk' }).fill('permit:cargo test');
+      await owner.getByRole('textbox', { name: 'Message to talk' }).fill('ask cargo test');
       await owner.keyboard.press('Enter');
       await expect(owner.getByRole('region', { name: /^Approval/ })).toContainText('cargo test');
       expect(await findings(owner), 'conversation').toEqual([]);
@@ -70,7 +71,7 @@ for (const colorScheme of ['dark', 'light'] as const) {
 }
 
 test.describe('on a phone', () => {
-  test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  test.use({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, contextOptions: { reducedMotion: 'reduce' } });
 
   test('terminal and drawer have no serious findings', async ({ page, daemon }) => {
     await daemon.session('api');

@@ -100,7 +100,7 @@ test('programs get Ctrl+K when it is pressed twice', async ({ page, daemon }) =>
   await terminal(page, 'api').shows('up');
   await page.keyboard.press('Control+K');
   await expect(page.getByRole('combobox')).toBeFocused();
-  await page.keyboard.press('Control+K');
+  await page.keyboard.press('Control+k');
   await terminal(page, 'api').shows('^K');
   await expect(page.getByRole('dialog')).toBeHidden();
 });

@@ -4,7 +4,9 @@ import { expect, open, row, test } from '../support/fixtures';
 test('a turn is read, copied and relayed to another session', async ({ owner, context, daemon }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await screenAgent(daemon, 'api', 'api');
-  await screenAgent(daemon, 'review', 'review');
+  // Takes pastes, and shows every byte that it gets; Enter is `^M`.
+  await daemon.script('review', String.raw`stty raw -echo; printf '\033[?2004hgo\r\n'; exec cat -v`);
+  await daemon.shows('review', 'go');
   await open(owner, 'api');
   await owner.getByRole('tab', { name: 'Turns' }).click();
   await expect(owner.getByText('No turns yet')).toBeVisible();
@@ -24,12 +26,10 @@ test('a turn is read, copied and relayed to another session', async ({ owner, co
   await expect(dialog.getByRole('button', { name: /api/ })).toBeHidden();
   await dialog.getByRole('button', { name: /review/ }).click();
   await expect(dialog).toBeHidden();
-  await expect(owner.locator('.notice')).toContainText('to review');
+  await expect(owner.locator('.notice').filter({ hasText: 'to review' })).toBeVisible();
   const review = await open(owner, 'review');
-  await review.shows('the tests pass now');
-  // It was submitted, so the other agent has a turn of its own.
-  await owner.getByRole('tab', { name: 'Turns' }).click();
-  await expect(owner.getByRole('article', { name: /^Turn / })).toBeVisible();
+  // As one paste, with Enter behind it.
+  await review.shows(/\^\[\[200~[^]*the tests pass now[^]*\^\[\[201~[^]*\^M/u);
 });
 
 test('the turns of a session grow while they are shown', async ({ owner, daemon }) => {
