@@ -212,7 +212,11 @@ export class App {
     this.setLayout((layout) => tree.withoutMissing(layout, (session) => ptys.get(session) ?? null));
     // A page that is opened for the first time shows what matters most instead of nothing.
     const first = listOrder(now)[0];
-    if (!before && first && !this.store.get().layout.root) this.open(first.name);
+    // Its user may have opened the drawer already; that stays open.
+    if (!before && first && !this.store.get().layout.root) {
+      this.setLayout((layout) => tree.showSession(layout, first.name, tree.AGENT_TAB));
+      this.focusTerminal();
+    }
   }
 
   private notifyAboutNew(before: SessionItem[] | null, now: SessionItem[]): void {
