@@ -42,6 +42,22 @@ test('a phone shows one terminal, a drawer, keys and a prompt field', async ({ p
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
 });
 
+test('the drawer stays open when the first list arrives', async ({ page, daemon }) => {
+  await daemon.session('api');
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.routeWebSocket(/\/api\/control/u, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => void held.then(() => socket.send(message)));
+  });
+  await signIn(page, daemon);
+  await page.getByRole('button', { name: 'Sessions' }).tap();
+  await expect(page.getByRole('navigation', { name: 'Sessions' })).toBeVisible();
+  release();
+  await terminal(page, 'api').shows('$');
+  await expect(row(page, 'api')).toBeVisible();
+});
+
 test('a swipe leads to the next terminal', async ({ page, context, daemon }) => {
   await daemon.session('api');
   await daemon.session('web');

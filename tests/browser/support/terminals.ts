@@ -53,6 +53,7 @@ interface PageScreen {
   terminal: Xterm;
   options: { session: string; pty: number };
   connection: { position: { offset: number | null } };
+  fit: { proposeDimensions(): { cols: number; rows: number } | undefined };
   queue: { inFlight: number; items: unknown[] };
 }
 
@@ -66,6 +67,8 @@ declare global {
     swbScreen(session: string, pty: number): Screen | null;
     /** Offset in the output behind the last byte that the terminal has parsed; null while some wait. */
     swbPosition(session: string, pty: number): number | null;
+    /** The size that the terminal's pane has room for, as `80x24`. */
+    swbRoom(session: string, pty: number): string;
     swbGaps: number[];
     swbTasks: number[];
   }
@@ -96,6 +99,10 @@ export function exposeTerminals(): void {
     return null;
   };
   window.swbTerminal = (session, pty) => find(session, pty)?.terminal ?? null;
+  window.swbRoom = (session, pty) => {
+    const room = find(session, pty)?.fit.proposeDimensions();
+    return room ? `${room.cols}x${room.rows}` : '';
+  };
   window.swbPosition = (session, pty) => {
     const screen = find(session, pty);
     if (!screen || screen.queue.inFlight > 0 || screen.queue.items.length > 0) return null;
@@ -183,6 +190,11 @@ export class TerminalOnPage {
   async size(): Promise<string> {
     const screen = await this.read();
     return screen ? `${screen.cols}x${screen.rows}` : '';
+  }
+
+  /** The size that its pane has room for. */
+  room(): Promise<string> {
+    return this.page.evaluate(([session, pty]) => window.swbRoom(session, pty), [this.session, this.pty] as const);
   }
 
   /** Types with the keyboard into the terminal, which takes the focus first. */
