@@ -38,7 +38,7 @@ test('panes can be split and dragged, and a reload finds the layout', async ({ o
   // Both terminals follow, and the daemon with them.
   const dragged = await panes(owner);
   const shown = terminal(owner, 'web');
-  await expect.poll(async () => (await shown.size()) === (await daemon.size('web'))).toBe(true);
+  await shown.settled(daemon);
   const width = (await shown.read())?.cols ?? 0;
   expect(width).toBeGreaterThan(10);
   await expect.poll(async () => ((await api.read())?.cols ?? 0) > width).toBe(true);

@@ -48,7 +48,7 @@ test('a cat of 50 MiB keeps the page responsive and ends with the right screen',
   await daemon.script('api', 'stty -echo; echo up; read go; cat big; printf the-end; exec cat');
   const api = await open(owner, 'api');
   await api.shows('up');
-  await expect.poll(async () => (await api.size()) === (await daemon.size('api'))).toBe(true);
+  await api.settled(daemon);
   await owner.evaluate(() => {
     window.swbTasks = [];
     window.swbGaps = [];

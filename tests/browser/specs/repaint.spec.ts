@@ -44,7 +44,7 @@ test('vim is the same after a reload', async ({ owner, daemon }) => {
   await daemon.session('api', { argv: ['vim', '-u', 'NONE', '-c', 'syntax on | set nocompatible showmode number mouse=a laststatus=2', file] });
   const api = await open(owner, 'api');
   await api.shows('line 5');
-  await expect.poll(async () => (await api.size()) === (await daemon.size('api'))).toBe(true);
+  await api.settled(daemon);
   await api.focus();
   await owner.keyboard.type('40Gzz/x45\n');
   await api.shows(/int x45/u);
@@ -68,7 +68,7 @@ for (const name of ['claude-code/01-rich', 'codex/01-rich', 'gemini-cli/01-rich'
     await daemon.script('api', 'stty raw -echo; echo up; head -c 2 >/dev/null; cat output; exec sleep 1000');
     const api = await open(owner, 'api');
     await api.shows('up');
-    await expect.poll(async () => (await api.size()) === (await daemon.size('api'))).toBe(true);
+    await api.settled(daemon);
     await api.type('go');
     // The page has parsed all of it when its position is behind the last byte.
     const end = output.length + 'up\n'.length;

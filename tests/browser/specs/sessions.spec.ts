@@ -36,7 +36,7 @@ test('a shell opens in a tab beside the agent', async ({ owner, daemon }) => {
   await owner.getByRole('button', { name: 'New shell' }).click();
   await expect(owner.getByRole('tab', { name: 'Shell 1' })).toHaveAttribute('aria-selected', 'true');
   const shell = terminal(owner, 'api', 1);
-  await shell.shows(/[$#] /u);
+  await shell.shows(/^[$#]$/mu);
   await shell.enter('echo shell-$((1+1))');
   await shell.shows('shell-2');
   await owner.getByRole('tab', { name: 'Agent' }).click();

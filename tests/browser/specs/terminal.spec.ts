@@ -15,17 +15,16 @@ test('the terminal follows the size of the window', async ({ owner, daemon }) =>
   await daemon.session('api');
   const api = await open(owner, 'api');
   await api.shows('$');
-  let before = '';
+  let size = '';
   for (const viewport of [{ width: 1440, height: 900 }, { width: 1000, height: 600 }]) {
     await owner.setViewportSize(viewport);
-    await expect.poll(async () => (await api.size()) !== before && (await api.size()) === (await daemon.size('api'))).toBe(true);
-    before = await api.size();
-    const [cols, rows] = before.split('x');
+    size = await api.settled(daemon);
+    const [cols, rows] = size.split('x');
     await api.enter('clear; stty size');
     await api.shows(new RegExp(`^${rows} ${cols}$`, 'mu'));
   }
-  // Wide windows have long lines.
-  expect(Number(before.split('x')[0])).toBeLessThan(130);
+  // The second window is narrower than the first.
+  expect(Number(size.split('x')[0])).toBeLessThan(130);
 });
 
 test('a selection is copied, and text is pasted', async ({ page, context, daemon }) => {

@@ -1,4 +1,5 @@
 import type { Page } from '@playwright/test';
+import type { Daemon } from './daemon';
 import { waitFor } from './patience';
 
 /** What a terminal of the page shows: everything that a user could see or scroll to. */
@@ -195,6 +196,14 @@ export class TerminalOnPage {
   /** The size that its pane has room for. */
   room(): Promise<string> {
     return this.page.evaluate(([session, pty]) => window.swbRoom(session, pty), [this.session, this.pty] as const);
+  }
+
+  /** Waits until pane, terminal and PTY have the same size, and returns it. */
+  async settled(daemon: Daemon): Promise<string> {
+    return waitFor(`the size of ${this.session}`, async () => {
+      const [size, room, pty] = [await this.size(), await this.room(), await daemon.size(this.session)];
+      return size === room && size === pty ? size : null;
+    });
   }
 
   /** Types with the keyboard into the terminal, which takes the focus first. */
