@@ -49,7 +49,6 @@ test('without a token there is only the sign-in page', async ({ page, daemon }) 
   expect(await page.content()).not.toContain('secret-name');
 });
 
-// CO-43
 test('the first terminal is painted soon after sign-in', async ({ page, daemon }) => {
   await daemon.session('api');
   await daemon.shows('api', '$');

@@ -58,14 +58,14 @@ test('a daemon killed in the middle of a flood loses and doubles no line on the 
   expect(numbers(screen)).toEqual(consecutive(total));
 });
 
-test('what is typed while the daemon is away is not sent later', async ({ owner, daemon }) => {
+test('a terminal takes input again after the daemon was killed', async ({ owner, daemon }) => {
   await daemon.script('api', 'stty -echo; echo up; while read -r line; do echo "got=$line"; done');
   const api = await open(owner, 'api');
   await api.shows('up');
   await api.enter('before');
   await api.shows('got=before');
   await daemon.killDaemon();
-  // A new connection takes input again.
+  // What is typed before the new connection is open is lost, so it is typed until it arrives.
   await expect(owner.locator('.banner')).toBeHidden();
   await expect
     .poll(async () => {

@@ -4,11 +4,6 @@ import { type Daemon, REPOSITORY } from './daemon';
 
 /** An agent that paints its screen like Claude Code does; what it is asked decides what it does (see its file). */
 const SCREEN_AGENT = path.join(REPOSITORY, 'crates/cli/tests/support/screen_agent.py');
-/** An agent that speaks the Agent Client Protocol and does what the prompt says. */
-const SCRIPTED_ACP = path.join(REPOSITORY, 'crates/cli/tests/support/scripted_acp.py');
-
-/** Configuration of a daemon whose conversations are held with the scripted agent. */
-export const ACP_CONFIG = `[chat]\nbackend = "scripted"\n[[agents]]\nname = "scripted"\nkind = "acp"\ncommand = ${JSON.stringify(['python3', SCRIPTED_ACP])}\n`;
 
 /** Starts an agent in a terminal, and waits until it is ready. */
 export async function screenAgent(daemon: Daemon, name: string, workspace = ''): Promise<void> {

@@ -35,13 +35,6 @@ export class Daemon {
     writeFileSync(path.join(this.home, '.bashrc'), "PS1='$ '\nHISTFILE=\n");
   }
 
-  /** Writes the configuration; it has to be there before the start. */
-  configure(toml: string): void {
-    const directory = path.join(this.home, '.config/switchboard');
-    mkdirSync(directory, { recursive: true });
-    writeFileSync(path.join(directory, 'config.toml'), toml);
-  }
-
   async start(): Promise<void> {
     const log = openSync(path.join(this.dir, 'daemon.log'), 'a');
     this.process = spawn(SWB, ['daemon'], { cwd: this.workspace(''), env: this.environment(), stdio: ['ignore', log, log] });

@@ -3,8 +3,6 @@ import { Daemon } from './daemon';
 import { exposeTerminals, TerminalOnPage } from './terminals';
 
 interface Fixtures {
-  /** Configuration of the daemon; set with `test.use`. */
-  config: string;
   daemon: Daemon;
   /** A page that is signed in as the owner. */
   owner: Page;
@@ -24,12 +22,10 @@ async function prepare(context: BrowserContext): Promise<void> {
 }
 
 export const test = base.extend<Fixtures>({
-  config: ['', { option: true }],
   // eslint-disable-next-line no-empty-pattern
-  daemon: async ({ config }, use, info) => {
+  daemon: async ({}, use, info) => {
     const daemon = new Daemon();
     try {
-      if (config) daemon.configure(config);
       await daemon.start();
       await use(daemon);
       if (info.status !== info.expectedStatus) await info.attach('log of the daemon', { body: daemon.log() });
