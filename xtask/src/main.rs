@@ -12,13 +12,16 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 8] = [
+const TASKS: [(&str, &str); 11] = [
     ("ci", "run every check and every test, installing what they need"),
-    ("setup", "install what the tests need: programs, and Python packages in .venv"),
+    ("setup", "install what the tests need: programs, fonts, Python packages in .venv, npm packages"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
     ("msrv", "compile with the minimum Rust version, installing it"),
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("coverage", "write the page about coverage alone, without building swb"),
+    ("page", "check the types of the web page and run its unit tests"),
+    ("browser", "build swb and test the web page in Chromium (arguments go to Playwright)"),
+    ("screenshots", "write the pictures of the web page in docs/screenshots"),
     ("checks", "fuzz for a short time, and compile the pure crates for a target without an operating system"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
@@ -40,7 +43,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             for (name, what) in TASKS {
-                println!("cargo xtask {name:<8} {what}");
+                println!("cargo xtask {name:<11} {what}");
             }
             Ok(())
         }
@@ -51,6 +54,9 @@ fn run(words: &[&str]) -> Result<()> {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["coverage"] => docs::write_coverage(),
+        ["page"] => steps::page(),
+        ["browser", arguments @ ..] => steps::browser(arguments),
+        ["screenshots"] => steps::screenshots(),
         ["checks"] => steps::checks(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),

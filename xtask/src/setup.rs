@@ -1,13 +1,16 @@
-//! What the tests need beside the toolchain: programs, and Python packages.
+//! What the tests need beside the toolchain: programs, fonts, and packages for Python and Node.
 
-use crate::steps::{command, run};
-use anyhow::{Result, bail};
+use crate::steps::{command, root, run};
+use anyhow::{Result, bail, ensure};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-/// Programs whose screens the tests look at, and a desktop for the tests of hotkeys, with the Debian packages they are
-/// in.
-const PROGRAMS: [(&str, &str); 14] = [
+/// Where the tests in a browser are.
+pub(crate) const BROWSER_TESTS: &str = "tests/browser";
+
+/// Programs whose screens the tests look at, a desktop for the tests of hotkeys, and a browser for those of the web
+/// page, with the Debian packages they are in.
+const PROGRAMS: [(&str, &str); 15] = [
     ("bash", "bash"),
     ("vim", "vim"),
     ("less", "less"),
@@ -22,17 +25,49 @@ const PROGRAMS: [(&str, &str); 14] = [
     ("xprop", "x11-utils"),
     ("dbus-daemon", "dbus-daemon"),
     ("dbus-monitor", "dbus-bin"),
+    ("chromium", "chromium"),
+];
+
+/// Fonts that the pictures of the web page show, as the Debian packages that have them and a file of each.
+const FONTS: [(&str, &str); 3] = [
+    ("/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf", "fonts-dejavu-core"),
+    ("/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf", "fonts-noto-color-emoji"),
+    ("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "fonts-noto-cjk"),
 ];
 
 /// Installs what is missing; quick when nothing is.
 pub(crate) fn setup() -> Result<()> {
     programs()?;
-    run(&mut command("sh", &["scripts/python-venv.sh"]))
+    run(&mut command("sh", &["scripts/python-venv.sh"]))?;
+    npm_packages(BROWSER_TESTS)
+}
+
+/// Installs the npm packages of a directory if its lock file has changed since.
+pub(crate) fn npm_packages(dir: &str) -> Result<()> {
+    let changed =
+        |file: &str| root().join(dir).join(file).metadata().and_then(|metadata| metadata.modified()).ok();
+    let (installed, locked) = (changed("node_modules/.package-lock.json"), changed("package-lock.json"));
+    if installed.is_some() && installed >= locked {
+        return Ok(());
+    }
+    run(&mut npm(dir, &["ci", "--no-audit", "--no-fund"])?)
+}
+
+/// npm in a directory of the project.
+pub(crate) fn npm(dir: &str, args: &[&str]) -> Result<Command> {
+    ensure!(
+        is_there("node") && is_there("npm"),
+        "the web page needs Node 20 or later and npm; please install them (Debian: apt-get install nodejs npm)"
+    );
+    let mut npm = command("npm", args);
+    npm.current_dir(root().join(dir)).stdin(Stdio::null());
+    Ok(npm)
 }
 
 fn programs() -> Result<()> {
-    let missing: Vec<&str> =
-        PROGRAMS.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect();
+    let programs = PROGRAMS.iter().filter(|(program, _)| !is_there(program));
+    let fonts = FONTS.iter().filter(|(file, _)| !Path::new(file).exists());
+    let missing: Vec<&str> = programs.chain(fonts).map(|(_, package)| *package).collect();
     if missing.is_empty() {
         return Ok(());
     }

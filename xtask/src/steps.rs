@@ -20,6 +20,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn ci() -> Result<()> {
     step("set-up", setup::setup)?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
+    step("web page", page)?;
     step("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))?;
     step("dependencies", dependencies)?;
     step("documentation", || {
@@ -28,6 +29,7 @@ pub(crate) fn ci() -> Result<()> {
         run(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     })?;
     step("generated pages", docs::check)?;
+    step("web page in a browser", || browser(&[]))?;
     println!("== tests, and beside them `cargo xtask checks`, which writes to {CHECKS_LOG}");
     let mut checks = start_checks()?;
     let tested = tests();
@@ -61,6 +63,30 @@ pub(crate) fn dependencies() -> Result<()> {
     deps::check()?;
     purity::sources()?;
     deny::check()
+}
+
+/// Types and unit tests of the web page.
+pub(crate) fn page() -> Result<()> {
+    setup::npm_packages("web")?;
+    run(&mut setup::npm("web", &["run", "check"])?)?;
+    run(&mut setup::npm("web", &["test"])?)
+}
+
+/// Tests of the page in Chromium, with the debug build of the program; see tests/browser/README.md.
+pub(crate) fn browser(arguments: &[&str]) -> Result<()> {
+    in_browser(&[&["test", "--"], arguments].concat())
+}
+
+/// Pictures of the page's main views.
+pub(crate) fn screenshots() -> Result<()> {
+    in_browser(&["run", "screenshots"])
+}
+
+fn in_browser(arguments: &[&str]) -> Result<()> {
+    setup::npm_packages(setup::BROWSER_TESTS)?;
+    cargo(&["build", "--quiet", "--package", "swb", "--bins"])?;
+    run(&mut setup::npm(setup::BROWSER_TESTS, &["run", "check"])?)?;
+    run(&mut setup::npm(setup::BROWSER_TESTS, arguments)?)
 }
 
 /// Runs each fuzz target for a while.
