@@ -55,7 +55,7 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
         Metric::new("web-throughput", "output that reaches one WebSocket", mb, rate)
             .budget(Budget::AtLeast { factor: 0.5, of: Kind::Socket }),
         Metric::new("web-audience", crowd, mb, watched)
-            .budget(Budget::AtLeast { factor: 0.9, of: Kind::Alone }),
+            .budget(Budget::AtLeast { factor: 0.3, of: Kind::Alone }),
     ])
 }
 

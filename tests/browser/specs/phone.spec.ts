@@ -98,7 +98,7 @@ test('a phone watches until its user decides to type', async ({ page, daemon }) 
   await terminal(page, 'api').shows('$');
   await expect(page.getByText('Watching')).toBeVisible();
   await page.getByRole('button', { name: 'Actions for api' }).tap();
-  await page.getByRole('menuitem', { name: /watching and typing/ }).tap();
+  await page.getByRole('menuitem', { name: /Fit the terminal/ }).tap();
   await expect(page.getByText('Watching')).toBeHidden();
   await expect.poll(() => daemon.size('api')).not.toBe('100x30');
 });

@@ -12,7 +12,7 @@ async function offered(page: Page): Promise<string[]> {
   return titles;
 }
 
-const CHANGES = /New session|New shell|Restart|Kill|Paste|Relay|filter|Ctrl\+K|typing|conversation/u;
+const CHANGES = /New session|New shell|Restart|Kill|Paste|Relay|filter|Ctrl\+K|typing/u;
 
 test('a token for watching sees no controls that it may not use', async ({ page, daemon }) => {
   await screenAgent(daemon, 'api');
@@ -22,7 +22,6 @@ test('a token for watching sees no controls that it may not use', async ({ page,
   await api.shows('hello there');
   await expect(page.getByText('Watching')).toBeVisible();
   for (const name of ['New session', 'New shell']) await expect(page.getByRole('button', { name })).toHaveCount(0);
-  await expect(page.getByRole('tab', { name: 'Conversation' })).toHaveCount(0);
   expect((await offered(page)).filter((title) => CHANGES.test(title))).toEqual([]);
   await page.getByRole('button', { name: 'Actions for api' }).click();
   const items = await page.getByRole('menuitem').allTextContents();
@@ -88,7 +87,7 @@ test('a token for driving types, but does not own', async ({ page, daemon }) => 
   await api.shows('driven-8');
   const titles = await offered(page);
   expect(titles.some((title) => title.startsWith('New session'))).toBe(true);
-  expect(titles.filter((title) => /filter|conversation/u.test(title))).toEqual([]);
+  expect(titles.filter((title) => /filter/u.test(title))).toEqual([]);
 });
 
 test('a token for one session sees that one only', async ({ page, daemon }) => {

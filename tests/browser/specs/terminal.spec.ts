@@ -1,14 +1,20 @@
 import { expect, open, signIn, test } from '../support/fixtures';
 import type { TerminalOnPage } from '../support/terminals';
 
-/** Presses at a cell of the screen: `times` clicks at column and row of the view. */
-async function clickCell(terminal: TerminalOnPage, column: number, line: number, times: number): Promise<void> {
+/** Where a cell is on the page. */
+async function cellPosition(terminal: TerminalOnPage, column: number, line: number): Promise<[number, number]> {
   const screen = await terminal.read();
   const box = await terminal.page.locator('.xterm-screen').first().boundingBox();
   if (!screen || !box) throw new Error('no terminal');
-  const x = box.x + ((column + 0.5) * box.width) / screen.cols;
-  const y = box.y + ((line - screen.view + 0.5) * box.height) / screen.rows;
-  await terminal.page.mouse.click(x, y, { clickCount: times });
+  return [box.x + ((column + 0.5) * box.width) / screen.cols, box.y + ((line - screen.view + 0.5) * box.height) / screen.rows];
+}
+
+async function hoverCell(terminal: TerminalOnPage, column: number, line: number): Promise<void> {
+  await terminal.page.mouse.move(...(await cellPosition(terminal, column, line)));
+}
+
+async function clickCell(terminal: TerminalOnPage, column: number, line: number, times: number): Promise<void> {
+  await terminal.page.mouse.click(...(await cellPosition(terminal, column, line)), { clickCount: times });
 }
 
 test('the terminal follows the size of the window', async ({ owner, daemon }) => {
@@ -81,8 +87,12 @@ test('wide characters, emoji and links are shown as such', async ({ owner, conte
   const line = screen.lines.indexOf('日本語|');
   expect(screen.attributes[line]).toMatch(/w=2.*w=0.*w=2.*w=0.*w=2.*w=0/u);
 
+  // A link is one once the pointer is over it.
+  const row = screen.lines.findIndex((text) => text.includes('see http'));
+  await hoverCell(api, 10, row);
+  await expect(owner.locator('.xterm-cursor-pointer')).toBeVisible();
   const opened = context.waitForEvent('page');
-  await clickCell(api, 10, screen.lines.findIndex((text) => text.includes('see http')), 1);
+  await clickCell(api, 10, row, 1);
   const page = await opened;
   expect(await page.evaluate(() => window.opener)).toBeNull();
 });

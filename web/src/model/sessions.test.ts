@@ -26,10 +26,11 @@ describe('sessions', () => {
     expect([...shortLabels(['/a/shop', '/b/shop', '/c/docs', '/']).values()]).toEqual(['a/shop', 'b/shop', 'docs', '/']);
   });
 
-  it('applies a state at once and removes closed sessions', () => {
+  it('applies a state at once and marks closed sessions', () => {
     const asking = applyEvent(SESSIONS, { event: 'status', session: 'api', state: 'asking', at: 77, cursor: '1' });
     expect(asking.find((item) => item.name === 'api')?.agent).toMatchObject({ state: 'asking', since: 77 });
-    expect(applyEvent(SESSIONS, { event: 'closed', session: 'api', at: 78, cursor: '2' })).toHaveLength(3);
+    const closed = applyEvent(SESSIONS, { event: 'closed', session: 'api', at: 78, cursor: '2' });
+    expect(closed.find((item) => item.name === 'api')?.status).toBe('exited');
   });
 
   it('keeps the newest of several sessions with one name', () => {

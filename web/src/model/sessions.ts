@@ -90,7 +90,8 @@ export function newestByName(sessions: readonly SessionItem[]): SessionItem[] {
 export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent): SessionItem[] {
   return sessions.flatMap((session) => {
     if (session.name !== event.session) return [session];
-    if (event.event === 'closed') return [];
+    // A command that has ended stays in view with its output; the next list shows whether the session was removed.
+    if (event.event === 'closed') return [{ ...session, status: 'exited' as const }];
     if (event.event === 'status' && event.state) {
       const agent = { ...session.agent, state: event.state, since: event.at ?? Date.now() };
       return [{ ...session, agent: event.signal === undefined ? agent : { ...agent, signal: event.signal } }];

@@ -4,17 +4,25 @@ use super::is_terminal;
 use super::output::{Piece, TerminalOutput};
 use crate::limits;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use swb_engine::Picture;
 use swb_types::Offset;
 use swb_wire::control::{StreamEvent, StreamOptions};
-use tokio::time::Instant;
+
+/// How long a client that lags again has to wait. All of them wait for the same moments, so that the screen is drawn once for
+/// all, and not all the time: a screen that has to show every moment of a flood slows the program down.
+fn until_repaint(now: SystemTime) -> Duration {
+    let step = limits::LAG_REPAINT.as_millis();
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    Duration::from_millis((step - since % step) as u64)
+}
 
 impl TerminalOutput {
     /// Reports to a client that was too slow that it missed output (CO-65, CO-66), and sends it the current
     /// screen. A client that requested bytes rather than the screen continues with the remaining ones.
     pub(super) async fn repaint_lagging(&mut self) {
-        if let Some(due) = self.next_repaint {
-            tokio::time::sleep_until(due).await;
+        if std::mem::replace(&mut self.keeps_lagging, self.remote) {
+            tokio::time::sleep(until_repaint(SystemTime::now())).await;
         }
         let pty = Arc::clone(self.cursor.pty());
         let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
@@ -35,8 +43,6 @@ impl TerminalOutput {
             }
             None => self.cursor.skip(to),
         }
-        // Many that are too slow must not keep the processor busy with pictures that nobody has time to see.
-        self.next_repaint = self.remote.then(|| Instant::now() + limits::LAG_REPAINT);
     }
 
     /// Brings the client's terminal into the state of the screen, whatever it shows.
@@ -46,5 +52,17 @@ impl TerminalOutput {
 
     pub(super) fn push_picture(&mut self, offset: Offset, bytes: Vec<u8>) {
         self.queue.push_back(Piece::Picture { offset, bytes, announced: self.options.repaint });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_that_lag_wait_for_the_same_moment() {
+        let at = |millis| until_repaint(SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).as_millis();
+        let step = limits::LAG_REPAINT.as_millis();
+        assert_eq!([at(1_000_000), at(1_000_001), at(1_000_099)], [step, step - 1, step - 99]);
     }
 }

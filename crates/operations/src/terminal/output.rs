@@ -13,7 +13,6 @@ use swb_engine::{Cursor, CursorStep, Mark, Picture};
 use swb_types::{Offset, Role};
 use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// What a client gets next.
 #[derive(Debug)]
@@ -51,8 +50,8 @@ pub struct TerminalOutput {
     pub(super) options: StreamOptions,
     /// Whether the client comes over a network.
     pub(super) remote: bool,
-    /// When a client that lags again may be repainted.
-    pub(super) next_repaint: Option<Instant>,
+    /// Whether it is repainted at certain moments only, because it has lagged before.
+    pub(super) keeps_lagging: bool,
     /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
@@ -81,7 +80,7 @@ impl TerminalOutput {
             cursor,
             options,
             remote: false,
-            next_repaint: None,
+            keeps_lagging: false,
             until,
             client,
             refusals: 0,
