@@ -30,10 +30,10 @@ async function settled(page: Page, daemon: Daemon): Promise<void> {
 
 /** The agent on the left, the shell on the right. */
 async function splitView(page: Page): Promise<void> {
-  await (await open(page, 'api')).shows('214 tests pass');
+  await (await open(page, 'api')).shows('214 tests');
   await page.getByRole('button', { name: 'Split to the right' }).click();
   await (await open(page, 'web')).shows('5173');
-  await terminal(page, 'api').shows('214 tests pass');
+  await terminal(page, 'api').shows('214 tests');
 }
 
 test.use({ colorScheme: 'dark', contextOptions: { reducedMotion: 'reduce' }, locale: 'en-GB', timezoneId: 'UTC' });
@@ -77,7 +77,7 @@ test.describe('tablet', () => {
     await take(page, daemon, 'turns-light');
     await page.emulateMedia({ colorScheme: 'dark' });
     await page.getByRole('tab', { name: 'Conversation' }).click();
-    await expect(page.getByRole('log', { name: 'Conversation with api' })).toContainText('214 tests pass');
+    await expect(page.getByRole('log', { name: 'Conversation with api' })).toContainText('214 tests');
     await page.getByRole('textbox', { name: 'Message to api' }).fill('Apply the migration as well.');
     await page.keyboard.press('Enter');
     await expect(page.getByRole('region', { name: /^Approval/ })).toContainText('sqlx');

@@ -89,8 +89,11 @@ test('wide characters, emoji and links are shown as such', async ({ owner, conte
 
   // A link is one once the pointer is over it.
   const row = screen.lines.findIndex((text) => text.includes('see http'));
-  await hoverCell(api, 10, row);
-  await expect(owner.locator('.xterm-cursor-pointer')).toBeVisible();
+  await expect(async () => {
+    await hoverCell(api, 11, row);
+    await hoverCell(api, 10, row);
+    await expect(owner.locator('.xterm-cursor-pointer')).toHaveCount(1, { timeout: 1000 });
+  }).toPass();
   const opened = context.waitForEvent('page');
   await clickCell(api, 10, row, 1);
   const page = await opened;
