@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diffLines } from '../text/diff';
-import { present, reasonAdds } from './present';
+import { present, reasonAdds, restAdds } from './present';
 
 describe('present', () => {
   it('shows a command with its arguments apart', () => {
@@ -44,5 +44,10 @@ describe('diffLines', () => {
     expect(reasonAdds('The agent asks to run: cargo test', command)).toBe(false);
     expect(reasonAdds('To see whether the change works', command)).toBe(true);
     expect(reasonAdds('', command)).toBe(false);
+  });
+
+  it('repeats no parameter that is a line of what is shown', () => {
+    const dialog = present({ detail: 'Bash command\ncargo test', question: 'Proceed?', subject: 'cargo test', mode: 'test' });
+    expect(restAdds(dialog, 'Proceed?')).toEqual([['mode', 'test']]);
   });
 });

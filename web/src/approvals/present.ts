@@ -32,6 +32,12 @@ export function reasonAdds(reason: string, { command, path, address }: Presentat
   return reason !== '' && ![command, path, address].some((shown) => shown !== null && reason.includes(shown));
 }
 
+/** The other parameters, without those that stand as a line of their own in what is shown anyway. */
+export function restAdds({ rest, text, command }: Presentation, reason: string): [string, string][] {
+  const shown = new Set([reason, text ?? '', command ?? ''].flatMap((part) => part.split('\n')).map((line) => line.trim()));
+  return rest.filter(([, value]) => !shown.has(value.trim()));
+}
+
 export function present(parameters: unknown): Presentation {
   const empty: Presentation = { command: null, path: null, diff: null, text: null, address: null, rest: [] };
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {

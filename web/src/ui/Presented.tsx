@@ -1,5 +1,5 @@
 import { memo, useMemo } from 'react';
-import { present, reasonAdds } from '../approvals/present';
+import { present, reasonAdds, restAdds } from '../approvals/present';
 import type { DiffLine } from '../text/diff';
 
 const SIGNS: Record<DiffLine['kind'], string> = { same: ' ', added: '+', removed: '−', hunk: ' ' };
@@ -25,7 +25,8 @@ export function Diff({ lines }: { lines: readonly DiffLine[] }) {
 /** What a tool will do or did, from its parameters: the command, the file, the change; and why, as the agent puts it. */
 export const Presented = memo(function Presented({ parameters, reason = '' }: { parameters: unknown; reason?: string }) {
   const presentation = useMemo(() => present(parameters), [parameters]);
-  const { command, path, diff, text, address, rest } = presentation;
+  const { command, path, diff, text, address } = presentation;
+  const rest = restAdds(presentation, reason);
   return (
     <div className="presented">
       {reasonAdds(reason, presentation) ? <p className="muted">{reason}</p> : null}
