@@ -97,7 +97,7 @@ fn addresses_of_the_configuration_are_served_from_the_start() {
     let web = Web { port: free, token: served["token"].as_str().unwrap().to_owned() };
     assert_eq!(web.request("GET", "/api/sessions", "").status, 200);
     let named = "GET /healthz HTTP/1.1\r\nHost: desk.example\r\nConnection: close\r\n\r\n";
-    assert_eq!(web.raw(&named).status, 200);
+    assert_eq!(web.raw(named).status, 200);
 }
 
 #[test]
