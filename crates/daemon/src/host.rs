@@ -131,7 +131,7 @@ impl Host for DaemonHost {
         self.web.get().map_or(0, Servers::stop)
     }
 
-    fn tokens_changed(&self) {
+    fn remote_access_changed(&self) {
         self.keep_web();
     }
 

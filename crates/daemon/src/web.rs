@@ -28,6 +28,9 @@ const FRONT_WEB: u16 = 4;
 struct WebMemory {
     servers: KeptServers,
     tokens: Vec<StoredToken>,
+    /// Sessions whose input is not filtered.
+    #[serde(default)]
+    unfiltered: Vec<u64>,
 }
 
 /// Leaves the listening sockets of web servers with the keeper.
@@ -137,6 +140,7 @@ async fn resume(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
         }
     };
     tokens.restore(memory.tokens);
+    servers.operations().restore_unfiltered(memory.unfiltered);
     for server in memory.servers.servers {
         let Some(listener) = engine.take_front(listener_key(server.number)) else { continue };
         if let Err(error) = servers.resume(server, listener).await {
@@ -147,8 +151,9 @@ async fn resume(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
 
 /// Leaves with the keeper what a later daemon has to know.
 pub(crate) fn keep(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
-    let memory = WebMemory { servers: servers.kept(), tokens: tokens.stored() };
-    if memory.servers.servers.is_empty() && memory.tokens.is_empty() {
+    let unfiltered = servers.operations().unfiltered();
+    let memory = WebMemory { servers: servers.kept(), tokens: tokens.stored(), unfiltered };
+    if memory.servers.servers.is_empty() && memory.tokens.is_empty() && memory.unfiltered.is_empty() {
         return engine.drop_front(FRONT_WEB);
     }
     match write(&memory) {

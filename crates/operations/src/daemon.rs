@@ -33,8 +33,8 @@ pub trait Host: Send + Sync {
     /// Stops all web servers and closes their connections; returns their number.
     fn stop_serving(&self) -> u32;
 
-    /// Tokens were added or removed: what a later daemon has to know has changed.
-    fn tokens_changed(&self);
+    /// Tokens or filters have changed, and with them what a later daemon has to know.
+    fn remote_access_changed(&self);
 
     /// The name of this machine.
     fn machine(&self) -> String;

@@ -122,6 +122,16 @@ impl Operations {
         self
     }
 
+    /// The sessions whose input from the web is not filtered, by their unique numbers.
+    pub fn unfiltered(&self) -> Vec<u64> {
+        self.filters.switched_off()
+    }
+
+    /// Restores what [`Operations::unfiltered`] returned in an earlier daemon.
+    pub fn restore_unfiltered(&self, sessions: Vec<u64>) {
+        self.filters.restore(sessions);
+    }
+
     /// Adds the conversations with agents.
     #[must_use]
     pub fn with_chats(mut self, chats: Chats) -> Self {

@@ -256,7 +256,7 @@ impl Call<'_> {
             expires: expires.map(Timestamp),
         };
         self.operations.tokens.add(stored)?;
-        self.operations.host.tokens_changed();
+        self.operations.host.remote_access_changed();
         done(&TokenReply { ok: true, token_id: id, token: secret, role, label, expires })
     }
 
@@ -272,7 +272,7 @@ impl Call<'_> {
                 ErrorReply::new(ErrorCode::TokenNotFound, text).with_hint("`swb token ls` lists them")
             );
         }
-        self.operations.host.tokens_changed();
+        self.operations.host.remote_access_changed();
         done(&OkReply::default())
     }
 }

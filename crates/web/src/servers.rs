@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use swb_operations::Operations;
 use swb_operations::tokens::new_token;
 use swb_wire::control::{ErrorCode, ErrorReply, Serve, ServeReply, WebStatus};
 use tokio::runtime::Handle;
@@ -160,6 +161,11 @@ impl Servers {
     /// The servers as a later daemon needs them.
     pub fn kept(&self) -> KeptServers {
         KeptServers { servers: self.lock().iter().map(|server| server.kept.clone()).collect() }
+    }
+
+    /// Executes the operations of all web clients.
+    pub fn operations(&self) -> &Operations {
+        &self.site.context.operations
     }
 
     /// The servers as `status` shows them.

@@ -135,6 +135,15 @@ fn shells_local_clients_and_sessions_without_a_filter_are_not_filtered() {
     client.message("attached");
     client.input(b"quit\r");
     client.shows("line=quit");
+    swb.kill_daemon();
+    let mut owner = web.socket("/api/control");
+    assert_eq!(
+        owner.ask(&json!(1), json!({"cmd": "filter", "session": "a"}))["on"],
+        false,
+        "it survives a crash"
+    );
+    let mut client = web.socket("/ws?session=a");
+    client.message("attached");
     assert_eq!(owner.ask(&json!(3), json!({"cmd": "filter", "session": "a", "on": true}))["on"], true);
     client.input(b"quit\r");
     client.message("notice");

@@ -65,6 +65,18 @@ impl InputFilters {
         self.lock().get(&session.unique()).is_none_or(|filter| !filter.off)
     }
 
+    /// The sessions whose input is not filtered, by their unique numbers.
+    pub(crate) fn switched_off(&self) -> Vec<u64> {
+        let sessions = self.lock();
+        sessions.iter().filter(|(_, filter)| filter.off).map(|(session, _)| *session).collect()
+    }
+
+    pub(crate) fn restore(&self, switched_off: Vec<u64>) {
+        let off = switched_off.into_iter().take(limits::FILTERS);
+        self.lock()
+            .extend(off.map(|session| (session, SessionFilter { off: true, ..SessionFilter::default() })));
+    }
+
     fn switch(&self, session: &Session, on: bool) {
         self.lock().entry(session.unique()).or_default().off = !on;
     }
@@ -90,6 +102,7 @@ impl Call<'_> {
         if let Some(on) = filter.on {
             filters.prune(self.engine());
             filters.switch(&session, on);
+            self.operations.host.remote_access_changed();
         }
         done(&FilterReply { ok: true, on: filters.is_on(&session) })
     }
