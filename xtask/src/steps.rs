@@ -84,7 +84,8 @@ pub(crate) fn screenshots() -> Result<()> {
 
 fn in_browser(arguments: &[&str]) -> Result<()> {
     setup::npm_packages(setup::BROWSER_TESTS)?;
-    cargo(&["build", "--quiet", "--package", "swb", "--bins"])?;
+    // As the tests are built, so that CI compiles everything once.
+    cargo(&["build", "--quiet", "--workspace", "--bins", "--tests"])?;
     run(&mut setup::npm(setup::BROWSER_TESTS, &["run", "check"])?)?;
     run(&mut setup::npm(setup::BROWSER_TESTS, arguments)?)
 }

@@ -37,6 +37,8 @@ pub(crate) const PING: Duration = Duration::from_secs(30);
 pub(crate) const SILENCE: Duration = Duration::from_secs(95);
 /// How long a closing message may take.
 pub(crate) const GOODBYE: Duration = Duration::from_secs(2);
+/// How long a browser keeps a sign-in: a phone should not ask for a token each morning. Revoking the token ends it at once.
+pub(crate) const COOKIE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// First delay after a wrong token; it doubles with each further one of the same address.
 pub(crate) const FAILURE_DELAY: Duration = Duration::from_millis(100);
 /// Longest delay after a wrong token: the reply comes within two seconds, with room for a busy machine.

@@ -1,6 +1,7 @@
 //! The page and its files, and how a person signs in.
 
 use crate::access::Visitor;
+use crate::limits;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::RawQuery;
@@ -99,7 +100,11 @@ fn cookie(visitor: &Visitor, token: &str) -> HeaderValue {
     let connection = &visitor.connection;
     let secure = if connection.tls { "; Secure" } else { "" };
     let name = connection.cookie_name();
-    let text = format!("{name}={}; Path=/; HttpOnly; SameSite=Strict{secure}", encode(token));
+    let text = format!(
+        "{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}",
+        encode(token),
+        limits::COOKIE.as_secs()
+    );
     // Only characters that any header can hold.
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
 }

@@ -183,9 +183,11 @@ mod tests {
     #[test]
     fn an_owner_gets_the_place_of_another() {
         let places = Arc::new(Places::default());
-        let taken: Vec<Place> = (0..limits::CONNECTIONS).map(|_| places.take(address(1))).collect();
-        for (number, place) in (0..).zip(&taken) {
-            assert!(place.keep(guest(1 + number / limits::TOKEN_CONNECTIONS as u64)));
+        let mut taken = Vec::new();
+        for number in 0..limits::CONNECTIONS {
+            let place = places.take(address(1));
+            assert!(place.keep(guest((1 + number / limits::TOKEN_CONNECTIONS) as u64)));
+            taken.push(place);
         }
         let newcomer = places.take(address(2));
         assert!(!newcomer.keep(guest(99)) && newcomer.keep(OWNER));

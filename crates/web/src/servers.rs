@@ -77,7 +77,11 @@ impl From<ServeError> for ErrorReply {
             // CO-44
             ServeError::Host(..) | ServeError::Bind(..) | ServeError::Differs(..) => ErrorCode::BindFailed,
         };
-        Self::new(code, error.to_string())
+        let reply = Self::new(code, error.to_string());
+        match error {
+            ServeError::Bind(..) => reply.with_hint("`--port 0` takes any free port"),
+            _ => reply,
+        }
     }
 }
 

@@ -67,6 +67,7 @@ export class TerminalScreen {
   private resizeTimer: ReturnType<typeof setTimeout> | undefined;
   private confirmationTimer: ReturnType<typeof setTimeout> | undefined;
   private watch: boolean;
+  private ended = false;
 
   constructor(
     private readonly container: HTMLElement,
@@ -186,7 +187,14 @@ export class TerminalScreen {
         this.reportForeignSize();
       });
     } else if (message.type === 'notice') this.options.onNotice(message.text);
-    else if (message.type === 'exited') this.queue.then(() => this.options.onExit(message.code));
+    else if (message.type === 'exited') this.queue.then(() => this.showEnd(message.code));
+  }
+
+  /** Nothing draws the screen any more, so its height can follow the pane: the last lines have to stay in view. */
+  private showEnd(code: number): void {
+    this.ended = true;
+    this.options.onExit(code);
+    this.scheduleResize();
   }
 
   private pictureShown(): void {
@@ -210,6 +218,11 @@ export class TerminalScreen {
     const pane = this.paneSize();
     // Hidden panes have no size, and before `attached` there is nothing to resize.
     if (!pane || !this.ptySize || !this.container.isConnected) return;
+    if (this.ended) {
+      this.terminal.resize(this.terminal.cols, pane.rows);
+      this.terminal.scrollToBottom();
+      return;
+    }
     const size = this.watch ? watchSize(pane, this.ptySize) : pane;
     if (this.watch) this.terminal.resize(size.cols, size.rows);
     else if (sameSize(size, this.ptySize)) {

@@ -34,7 +34,7 @@ function useTurnText(from: string): string {
 export function RelayDialog({ from }: { from: string }) {
   const app = useApp();
   const sessions = useAppState((state) => state.sessions);
-  const [submit, setSubmit] = useState(true);
+  const [submit, setSubmit] = useState(false);
   const source = from.includes(':') ? from.slice(0, from.lastIndexOf(':')) : from;
   const targets = listOrder(sessions ?? []).filter((session) => session.name !== source && stateOf(session) !== 'exited' && !isConversation(session));
   const text = useTurnText(from);

@@ -3,12 +3,12 @@
 use crate::args;
 use crate::console::eprint_text;
 use crate::context::Context;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use qrcode::{EcLevel, QrCode};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::net::IpAddr;
-use swb_wire::control::{Operation, Serve, ServeReply, StopServeReply};
+use swb_wire::control::{Operation, Serve, ServeReply, StatusReply, StopServeReply, WebStatus};
 use swb_wire::web::url::encode;
 
 /// The output of `serve --json`.
@@ -39,7 +39,11 @@ pub(crate) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
     }
     let args::ServeArgs { host, port, token, tls, .. } = args;
     let request = Serve { host: Some(host), port: Some(port), token, tls, stop: false };
+    let wanted = request.token.clone();
     let reply: ServeReply = context.execute(&Operation::Serve(request))?;
+    if wanted.is_some_and(|wanted| wanted != reply.token) {
+        eprint_text("warning: this address is served already; its token stays as it was\n");
+    }
     let served = Served::from(reply);
     if !served.tls && !is_local(&served.host) {
         eprint_text("warning: without --tls, everybody on the network can read what you see and type\n");
@@ -48,6 +52,21 @@ pub(crate) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
     let width = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     context.answer(&served, |served| text(served, width))?;
     Ok(0)
+}
+
+/// The addresses at which the holder of a token reaches the servers that run.
+pub(super) fn addresses_for(context: &Context, token: &str) -> Result<Vec<String>, Failure> {
+    let status: StatusReply = context.query(&Operation::Status)?;
+    let mut addresses = Vec::new();
+    for WebStatus { host, port, tls, .. } in status.web {
+        // An address that is served already gets the running server's data.
+        let request = Serve { host: Some(host), port: Some(port), tls, ..Serve::default() };
+        let reply: ServeReply = context.execute(&Operation::Serve(request))?;
+        let served = Served::from(ServeReply { token: token.to_owned(), ..reply });
+        addresses.push(served.url);
+        addresses.extend(served.network_urls);
+    }
+    Ok(addresses)
 }
 
 fn stop(context: &Context) -> Outcome {
@@ -83,11 +102,15 @@ impl From<ServeReply> for Served {
     }
 }
 
-fn address(host: &str, port: u16, tls: bool, token: &str) -> String {
+pub(crate) fn address(host: &str, port: u16, tls: bool, token: &str) -> String {
     let scheme = if tls { "https" } else { "http" };
+    format!("{scheme}://{}:{port}/?token={}", bracketed(host), encode(token))
+}
+
+/// A host as it is written in a URL.
+pub(crate) fn bracketed(host: &str) -> String {
     let host = bare(host);
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    format!("{scheme}://{host}:{port}/?token={}", encode(token))
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 fn bare(host: &str) -> &str {

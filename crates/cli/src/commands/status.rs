@@ -1,5 +1,6 @@
 //! `swb status`: show the status of the daemon.
 
+use super::serve;
 use crate::context::Context;
 use crate::error::Outcome;
 use crate::table;
@@ -68,9 +69,13 @@ fn text(status: &Status, now: u64) -> String {
         .map(|dialect| [dialect.name.clone(), String::from(dialect.state.clone()), dialect.socket.clone()])
         .collect();
     out.push_str(&table::layout(["DIALECT", "STATE", "SOCKET"], &rows));
+    if !status.web.is_empty() {
+        out.push('\n');
+    }
     for server in &status.web {
         let scheme = if server.tls { "https" } else { "http" };
-        out.push_str(&format!("\nweb       {scheme}://{}:{}\n", printable(&server.host), server.port));
+        let host = serve::bracketed(&server.host);
+        out.push_str(&format!("web       {scheme}://{}:{}\n", printable(&host), server.port));
     }
     for warning in &status.warnings {
         out.push_str(&format!("\nwarning: {}\n", printable(warning)));

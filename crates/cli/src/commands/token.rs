@@ -1,10 +1,13 @@
 //! `swb token`: secrets that let clients elsewhere do some things and not others.
 
+use super::serve;
 use crate::args::{self, TokenCommand};
+use crate::console::eprint_text;
 use crate::context::{self, Context};
 use crate::error::Outcome;
 use crate::table::{self, now, short_path};
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::path::Path;
 use swb_types::Role;
 use swb_vt::printable;
@@ -33,8 +36,14 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
             let token = Token { role: Some(role), session, workspace, expires, label };
             let TokenReply { token_id: id, token, role, label, expires, .. } =
                 context.execute(&Operation::Token(token))?;
-            context
-                .answer(&Added { id, token, role, label, expires }, |added| format!("{}\n", added.token))?;
+            let added = Added { id, token, role, label, expires };
+            context.answer(&added, |added| format!("{}\n", added.token))?;
+            // For people; a script reads the token alone.
+            if std::io::stdout().is_terminal() {
+                for url in serve::addresses_for(context, &added.token)? {
+                    eprint_text(&format!("{url}\n"));
+                }
+            }
         }
         TokenCommand::Revoke { token } => {
             let _ok: OkReply = context.execute(&Operation::Revoke(Revoke { token }))?;

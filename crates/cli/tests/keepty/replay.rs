@@ -67,7 +67,11 @@ fn exactly_the_last_mebibyte_is_kept() {
     let swb = swb();
     // Seven bytes a line, so that the seam is not where lines are.
     let script = "stty raw -echo; seq 100000 400000; printf ready; cat";
-    let mut writer = swb.keepty_running("s", script);
+    // A client that is there meanwhile and gets no processor time would be disconnected.
+    swb.script("s", script);
+    swb.ok(&["wait", "s", "--text", "ready"]);
+    let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
+    writer.until("ready");
     let mut all: Vec<u8> = (100_000..=400_000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     all.extend(b"ready");
     let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
