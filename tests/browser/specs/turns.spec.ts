@@ -24,6 +24,7 @@ test('a turn is read, copied and relayed to another session', async ({ owner, co
   await turn.getByRole('button', { name: 'Relay this turn to…' }).click();
   const dialog = owner.getByRole('dialog', { name: 'Relay a turn' });
   await expect(dialog.getByRole('button', { name: /api/ })).toBeHidden();
+  await dialog.getByLabel('Press Enter after the text').check();
   await dialog.getByRole('button', { name: /review/ }).click();
   await expect(dialog).toBeHidden();
   await expect(owner.locator('.notice').filter({ hasText: 'to review' })).toBeVisible();
