@@ -102,7 +102,7 @@ impl Client {
     }
 }
 
-/// A session that many watch, or nobody.
+/// A session with a hundred watchers, or none.
 struct Watched<'a> {
     puppet: Puppet,
     audience: Option<&'a WebServer>,

@@ -8,8 +8,8 @@ pub(crate) const SERVERS: usize = 16;
 pub(crate) const CONNECTIONS: usize = 1024;
 /// Connections that one token may have, an owner's apart: all pages of a person and a script, and not all places.
 pub(crate) const TOKEN_CONNECTIONS: usize = 256;
-/// Connections that have not shown a valid token. A further one displaces another, so that peers without a token lock out
-/// nobody; enough for hundreds that come at once.
+/// Connections that have not shown a valid token. A further one displaces another, so that peers without a token cannot
+/// lock out the rest; enough for hundreds that connect at once.
 pub(crate) const STRANGERS: usize = 512;
 /// How long a peer may take to send the body of a request.
 pub(crate) const REQUEST_BODY: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { waitFor } from './patience';
 
-/** The processes of a home directory: those that have it in their environment, whoever started them. */
+/** The processes of a home directory: those that have it in their environment, whichever process started them. */
 export function processesOf(home: string): number[] {
   const wanted = `HOME=${home}`;
   return readdirSync('/proc')

@@ -1,6 +1,6 @@
 import type { ApprovalItem, ConversationItem, SessionItem } from '../protocol/control';
 
-/** Conversations that nobody has open stay in the list this long; the palette reaches older ones. */
+/** Conversations that no client has open stay in the list this long; the palette reaches older ones. */
 const LISTED_MS = 24 * 3600 * 1000;
 
 /** Whether a session is a conversation with an agent that has no terminal. */
