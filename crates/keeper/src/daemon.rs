@@ -60,16 +60,6 @@ impl Daemon {
             (None, None) => Ok(()),
         };
     }
-
-    /// What its main thread is doing.
-    fn thread_state(&self) -> ThreadState {
-        let mut stat = [0; limits::PROC_STAT];
-        // The line of the process itself counts the time of all its threads.
-        let name = format_args!("task/{}/stat", self.pid);
-        let stat = process_id(self.pid).and_then(|pid| proc::read(pid, name, &mut stat));
-        // Without `/proc` its silence is all there is to judge by.
-        stat.and_then(watchdog::thread_state).unwrap_or(ThreadState::Blocked)
-    }
 }
 
 impl Keeper {
@@ -132,6 +122,7 @@ impl Keeper {
 
     fn daemon_left(&mut self) {
         self.open_gates();
+        self.restore_address();
         self.watchdog.disarm();
         if let Some(daemon) = self.daemon.take() {
             let served = !daemon.watched || self.vitals.daemon_left();
@@ -157,13 +148,19 @@ impl Keeper {
         if !self.watchdog.is_due(now) {
             return;
         }
-        let Some(daemon) = &self.daemon else { return self.watchdog.disarm() };
+        let Some(daemon) = self.daemon.as_ref().filter(|daemon| daemon.welcomed) else {
+            return self.check_start(now);
+        };
         let output = std::mem::take(&mut self.fresh_output);
         let found = Findings {
             beats: self.vitals.beats(),
             unanswered: self.bell.is_unanswered(),
-            waiting: output || self.vitals.clients() > 0 || self.backlog.waits(),
-            thread: daemon.thread_state(),
+            // Until it accepts clients, all of them wait.
+            waiting: output
+                || self.vitals.clients() > 0
+                || self.backlog.waits()
+                || (daemon.watched && !self.vitals.is_ready()),
+            thread: thread_state(daemon.pid),
         };
         match self.watchdog.check(found, now) {
             WatchdogVerdict::Fine => {}
@@ -174,6 +171,23 @@ impl Keeper {
                 // Not only when its connection closes: a process that waits for a device may take any time to end.
                 self.daemon_left();
             }
+        }
+    }
+
+    /// Ends a daemon that this keeper has started and that is stopped before it has sent `Hello`. There are no signs of life
+    /// yet: one that waits for a disk gets all of [`limits::HELLO`].
+    fn check_start(&mut self, now: Instant) {
+        let Some(child) = self.successor.process() else { return self.watchdog.disarm() };
+        let thread = match thread_state(child.number()) {
+            stopped @ ThreadState::Stopped => stopped,
+            _ => ThreadState::Runnable(Duration::ZERO),
+        };
+        let found = Findings { beats: self.vitals.beats(), unanswered: true, waiting: true, thread };
+        if self.watchdog.check(found, now) == WatchdogVerdict::Hangs {
+            self.watchdog.disarm();
+            self.vitals.count_hang();
+            // The next one is started when this one has ended.
+            self.successor.signal_process(Signal::KILL);
         }
     }
 
@@ -224,9 +238,11 @@ impl Keeper {
                 }
                 self.successor.goodbye();
                 self.daemon = None;
+                self.restore_address();
                 Ok(())
             }
             PacketKind::Handover => {
+                self.restore_address();
                 let wait = Duration::from_millis(packet.a.min(limits::HANDOVER_MS));
                 self.successor.expect_back(wait, Instant::now());
                 Ok(())
@@ -259,6 +275,8 @@ impl Keeper {
         daemon.welcomed = true;
         daemon.adopting = true;
         daemon.watched = version >= proto::VERSION_WITH_VITALS;
+        // From here on it is watched for its signs of life, not for its start.
+        self.watchdog.disarm();
         self.successor.daemon_came(Instant::now());
         for slot in self.slots.iter_mut().filter(|slot| slot.occupied()) {
             slot.unsent.state = true;
@@ -395,6 +413,7 @@ impl Keeper {
     }
 
     pub(crate) fn start_daemon(&mut self, now: Instant) {
+        self.restore_address();
         let Some(Some(spec)) = self.global.get(usize::from(KEY_DAEMON)) else {
             return self.successor.goodbye();
         };
@@ -406,6 +425,7 @@ impl Keeper {
         self.successor.started(started.ok(), now);
         // Without the watch its end is noticed only when it has not sent `Hello` in time.
         let _watched = self.watch_successor();
+        self.watchdog.arm(self.vitals.beats());
     }
 
     pub(crate) fn reap_daemon(&mut self) {
@@ -422,6 +442,16 @@ fn refuse(daemon: &Daemon, packet: &Packet, errno: Errno) {
     let (a, b) = (errno.raw_os_error() as u64, packet.kind as u64);
     let refused = Packet::new(PacketKind::Refused, packet.slot).key(packet.key).args(a, b);
     let _sent = proto::send(&daemon.socket, refused, &[]);
+}
+
+/// What the main thread of a process is doing.
+fn thread_state(pid: u64) -> ThreadState {
+    let mut stat = [0; limits::PROC_STAT];
+    // The line of the process itself counts the time of all its threads.
+    let name = format_args!("task/{pid}/stat");
+    let stat = process_id(pid).and_then(|pid| proc::read(pid, name, &mut stat));
+    // Without `/proc` its silence is all there is to judge by.
+    stat.and_then(watchdog::thread_state).unwrap_or(ThreadState::Blocked)
 }
 
 fn process_id(pid: u64) -> Option<Pid> {
@@ -555,6 +585,37 @@ mod tests {
             assert_eq!(keeper.farewell(now), Some(limits::FAREWELL));
             assert_eq!(keeper.farewell(now + limits::FAREWELL * 2), None);
             assert_eq!(process.wait().unwrap().signal(), Some(9), "descriptor: {with_descriptor}");
+        }
+    }
+
+    #[test]
+    fn a_daemon_that_is_stopped_before_its_hello_is_killed_and_one_that_waits_is_not() {
+        use std::os::unix::process::ExitStatusExt;
+        for stopped in [true, false] {
+            let (mut keeper, daemon) = served();
+            drop(daemon);
+            keeper.serve_daemon();
+            let mut process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+            let pid = process_id(process.id().into()).unwrap();
+            if stopped {
+                kill_process(pid, Signal::STOP).unwrap();
+                while thread_state(process.id().into()) != ThreadState::Stopped {
+                    std::thread::yield_now();
+                }
+            }
+            let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+            let now = Instant::now();
+            keeper.successor.started(Some(Child { pid, pidfd, started: None }), now);
+            keeper.watchdog.arm(keeper.vitals.beats());
+            for check in 1..10 {
+                keeper.check_daemon(now + limits::CHECK * check);
+            }
+            if !stopped {
+                assert!(process.try_wait().unwrap().is_none(), "it may wait for a disk");
+                process.kill().unwrap();
+            }
+            assert_eq!(process.wait().unwrap().signal(), Some(9));
+            assert_eq!(keeper.vitals.hangs(), u64::from(stopped));
         }
     }
 

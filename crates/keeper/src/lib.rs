@@ -28,6 +28,7 @@
     )
 )]
 
+mod address;
 mod backlog;
 mod daemon;
 mod handover;

@@ -1,12 +1,10 @@
 //! The keeper's start: lock, socket, own session, then the loop.
 
+use crate::address;
 use crate::key;
-use crate::limits;
 use crate::server::Keeper;
 use crate::sys::{self, Fork};
-use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -36,13 +34,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> i32 {
 }
 
 fn fresh(socket: &Path) -> io::Result<i32> {
-    let lock = socket.with_extension("lock");
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let lock = rustix::fs::open(&lock, flags, Mode::RUSR | Mode::WUSR).map_err(named(&lock))?;
-    if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let Some(lock) = address::lock(socket).map_err(named(&address::lock_file(socket)))? else {
         return Ok(ALREADY_RUNNING);
-    }
-    let listener = listen(socket).map_err(named(socket))?;
+    };
+    let listener = address::listen(socket).map_err(named(socket))?;
     let key = key::random()?;
     key::store(key, socket).map_err(named(socket))?;
     let mut keeper = Keeper::new(listener, lock, key, raise_file_limit())?;
@@ -77,22 +72,6 @@ fn named<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> io::Error {
         let error = error.into();
         io::Error::new(error.kind(), format!("{}: {error}", path.display()))
     }
-}
-
-fn listen(path: &Path) -> io::Result<OwnedFd> {
-    // A process that bound this path before us has lost the lock, and the path with it.
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    let umask = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = rustix::net::bind(&socket, &SocketAddrUnix::new(path)?);
-    rustix::process::umask(umask);
-    bound?;
-    rustix::net::listen(&socket, limits::BACKLOG)?;
-    Ok(socket)
 }
 
 /// Leaves the terminal, session and directory of the parent process.

@@ -238,6 +238,11 @@ impl Vitals {
         self.page().beats.load(Ordering::SeqCst)
     }
 
+    /// Whether the daemon has adopted everything and serves clients.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.page().ready.load(Ordering::Relaxed) != 0
+    }
+
     pub(crate) fn clients(&self) -> u64 {
         self.page().clients.load(Ordering::SeqCst)
     }

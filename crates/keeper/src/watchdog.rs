@@ -30,8 +30,10 @@ pub(crate) struct Findings {
 pub(crate) enum ThreadState {
     /// It runs or waits for a processor, and has used this much processor time since it began.
     Runnable(Duration),
-    /// It waits for something else, or is stopped.
+    /// It waits for something else.
     Blocked,
+    /// A signal has stopped it.
+    Stopped,
     /// A debugger has stopped it.
     Traced,
 }
@@ -40,7 +42,7 @@ impl ThreadState {
     fn used(self) -> Option<Duration> {
         match self {
             Self::Runnable(used) => Some(used),
-            Self::Blocked | Self::Traced => None,
+            Self::Blocked | Self::Stopped | Self::Traced => None,
         }
     }
 }
@@ -130,7 +132,7 @@ impl Watch {
         let passed = now.saturating_duration_since(self.last).min(self.wait);
         let counts = match (thread, self.used) {
             (ThreadState::Traced, _) => Duration::ZERO,
-            (ThreadState::Blocked, _) => passed,
+            (ThreadState::Blocked | ThreadState::Stopped, _) => passed,
             // Only what it has used counts: a busy machine is not the daemon's fault.
             (ThreadState::Runnable(used), Some(before)) => used.saturating_sub(before).min(passed),
             (ThreadState::Runnable(_), None) => Duration::ZERO,
@@ -152,6 +154,7 @@ pub(crate) fn thread_state(stat: &[u8]) -> Option<ThreadState> {
             let ticks = times.next()?.saturating_add(times.next()?);
             Some(ThreadState::Runnable(Duration::from_millis(ticks.saturating_mul(10))))
         }
+        "T" => Some(ThreadState::Stopped),
         "t" => Some(ThreadState::Traced),
         _ => Some(ThreadState::Blocked),
     }
@@ -243,9 +246,10 @@ mod tests {
         let line = |state| format!("17 (a) b) {state} 1 17 17 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 4 0 99");
         let state = |letter| thread_state(line(letter).as_bytes());
         assert_eq!(state("R"), Some(ThreadState::Runnable(Duration::from_secs(3))));
-        for blocked in ["S", "D", "T"] {
+        for blocked in ["S", "D"] {
             assert_eq!(state(blocked), Some(ThreadState::Blocked));
         }
+        assert_eq!(state("T"), Some(ThreadState::Stopped));
         assert_eq!(state("t"), Some(ThreadState::Traced));
         for broken in ["", "17", "17 (x", "17 (x)", "17 (x) R 1"] {
             assert_eq!(thread_state(broken.as_bytes()), None, "{broken}");

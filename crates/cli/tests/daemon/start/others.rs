@@ -206,3 +206,35 @@ fn a_removed_socket_is_created_by_the_next_daemon() {
     swb.coop().ok(&json!({"cmd": "ls"}));
     swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
 }
+
+#[test]
+fn status_waits_for_a_daemon_that_another_command_is_starting() {
+    let swb = Swb::new(EXE);
+    let paths = swb.paths();
+    std::fs::create_dir_all(paths.run_dir()).unwrap();
+    let lock = std::fs::File::create(paths.run_dir().join("start.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut status = swb.command(&["status", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    // Without a daemon and without the lock it would have replied by now.
+    std::thread::park_timeout(std::time::Duration::from_millis(300));
+    assert!(status.try_wait().unwrap().is_none());
+    drop(lock);
+    assert_eq!(status.wait().unwrap().code(), Some(1), "nothing was started after all");
+}
+
+// The very first reply has what is found out only after the sockets are open.
+#[test]
+fn the_first_status_is_complete() {
+    let swb = Swb::new(EXE);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = swb.paths().config_file();
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, format!("[web]\nlisten = [\"localhost:{port}\", \"127.0.0.1:{free}\"]\n"))
+        .unwrap();
+    let run = swb.run(&["run", "-d", "-n", "one", "--", "cat"]);
+    assert!(said(&run).contains("[web] listen does not run"), "{}", said(&run));
+    let status = swb.json(&["status"]);
+    assert_eq!(status["web"][0]["port"], free, "{status}");
+}

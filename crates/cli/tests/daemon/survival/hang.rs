@@ -2,7 +2,7 @@
 
 use super::*;
 use rustix::process::Signal;
-use swb_testkit::{is_alive, signal};
+use swb_testkit::{children, is_alive, signal};
 
 /// Waits until another daemon has replaced `hanging`, and insists that nothing else changed.
 #[track_caller]
@@ -87,4 +87,30 @@ fn a_daemon_that_is_idle_or_continues_in_time_is_not_replaced() {
         assert_eq!(client.answer().expect("a reply")["ok"], true);
     }
     assert_eq!((swb.daemon_pid(), &swb.status()["daemon"]["restarts"]), (daemon, &restarts));
+}
+
+// The daemon is not connected to the keeper yet: there are no signs of life to miss.
+#[test]
+fn a_daemon_that_is_stopped_while_it_starts_is_replaced() {
+    let swb = swb();
+    swb.script("one", "cat");
+    let (daemon, keeper, before) = (swb.daemon_pid(), swb.keeper_pid(), listing(&swb));
+    let stopped = stop_the_next_daemon(keeper, daemon);
+    assert_replaced(&swb, stopped, &before);
+    assert!(swb.log().contains("replaced daemons that did not respond"), "{}", swb.log());
+}
+
+/// Kills a daemon and stops the next one in its first moments.
+fn stop_the_next_daemon(keeper: i64, daemon: i64) -> i64 {
+    signal(daemon, Signal::KILL);
+    wait_for("the next daemon", || {
+        let next = children(keeper).into_iter().find(|child| *child != daemon && is_daemon(*child))?;
+        signal(next, Signal::STOP);
+        Some(next)
+    })
+}
+
+fn is_daemon(pid: i64) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"daemon")
 }

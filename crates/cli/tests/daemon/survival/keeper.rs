@@ -80,3 +80,29 @@ fn after_killing_daemon_and_keeper_the_next_command_starts_both() {
     swb.keepty("one", KeeptyRole::Monitor, 80, 24).ack();
     swb.coop();
 }
+
+// A clean-up of old files, or a hand that slipped: the next daemon still finds the sessions.
+#[test]
+fn sessions_stay_reachable_when_the_keepers_files_are_removed() {
+    let swb = swb();
+    let pid = swb.script("one", "cat");
+    let keeper = swb.keeper_pid();
+    let socket = swb.paths().keeper_socket();
+    let files = ["sock", "lock", "key"].map(|extension| socket.with_extension(extension));
+    let remove = || files.iter().for_each(|file| std::fs::remove_file(file).expect("it was there"));
+    let assert_found = |how: &str| {
+        assert_eq!(swb.session("one").expect("the session")["pid"], pid, "{how}");
+        assert_eq!(keepers_in(swb.dir()), [keeper], "{how}");
+        assert!(files.iter().all(|file| file.exists()), "{how}");
+    };
+    remove();
+    swb.kill_daemon();
+    assert_found("killed");
+    remove();
+    swb.ok(&["upgrade"]);
+    assert_found("replaced");
+    remove();
+    swb.ok(&["shutdown"]);
+    swb.ok(&["ls"]);
+    assert_found("started again");
+}
