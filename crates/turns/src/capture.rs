@@ -13,9 +13,14 @@ use swb_types::Offset;
 pub(crate) struct Capture {
     start: Offset,
     len: u64,
-    /// The beginning of the output; lost after a restart of the daemon.
+    /// The beginning of the output, or what follows the last gap in it; lost after a restart of the daemon.
     #[serde(skip)]
     bytes: Vec<u8>,
+    /// Number of bytes before these, and how many of them were the echo.
+    #[serde(skip)]
+    skipped: u64,
+    #[serde(skip)]
+    skipped_echo: u64,
     #[serde(skip)]
     limit: Option<usize>,
     /// The part of the input whose echo is still to come.
@@ -49,6 +54,8 @@ impl Capture {
             start,
             len: 0,
             bytes: Vec::new(),
+            skipped: 0,
+            skipped_echo: 0,
             limit: Some(limit),
             prompt: prompt.to_owned(),
             pending: pending.to_owned(),
@@ -62,10 +69,13 @@ impl Capture {
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Records a gap in the output; what follows cannot be appended to what is kept.
+    /// Records a gap in the output. What follows cannot be appended to what is kept; it is kept instead, as the end of an
+    /// answer says more than its beginning.
     pub(crate) fn lose(&mut self, bytes: u64) {
+        self.skipped_echo += self.echo_len(&self.bytes) as u64;
         self.len += bytes;
-        self.limit = Some(self.bytes.len());
+        self.skipped = self.len;
+        self.bytes.clear();
     }
 
     /// Where the output begins, and its length.
@@ -77,6 +87,7 @@ impl Capture {
     pub(crate) fn refill(&mut self, bytes: &[u8]) {
         if bytes.len() as u64 == self.len {
             (self.bytes, self.len, self.limit) = (Vec::new(), 0, None);
+            (self.skipped, self.skipped_echo) = (0, 0);
             self.push(bytes);
         }
     }
@@ -88,18 +99,18 @@ impl Capture {
 
     /// Where the output after the echo begins.
     pub(crate) fn answer_start(&self) -> Offset {
-        self.start + self.echo_len(&self.bytes) as u64
+        self.start + self.skipped + self.echo_len(&self.bytes) as u64
     }
 
     /// The output up to `end`, an absolute offset, without the echo.
     pub(crate) fn content(&self, end: Offset) -> Content {
         let len = (end - self.start).min(self.len);
-        let kept = &self.bytes[..self.bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX))];
+        let kept = &self.bytes[..self.index(end)];
         let echo = self.echo_len(kept);
         Content {
-            start: self.start + echo as u64,
+            start: self.start + self.skipped + echo as u64,
             bytes: kept[echo..].to_vec(),
-            len: len.saturating_sub(echo as u64),
+            len: len.saturating_sub(self.skipped_echo + echo as u64),
         }
     }
 
@@ -112,13 +123,22 @@ impl Capture {
     pub(crate) fn between(&self, from: Offset, to: Offset) -> Content {
         let from = from.clamp(self.start, self.start + self.len);
         let to = to.clamp(from, self.start + self.len);
-        let index =
-            |offset: Offset| usize::try_from(offset - self.start).unwrap_or(usize::MAX).min(self.bytes.len());
-        Content { start: from, bytes: self.bytes[index(from)..index(to)].to_vec(), len: to - from }
+        let start = from.max(self.start + self.skipped);
+        Content { start, bytes: self.bytes[self.index(from)..self.index(to)].to_vec(), len: to - from }
+    }
+
+    /// The place of an absolute offset in the bytes that are kept.
+    fn index(&self, offset: Offset) -> usize {
+        let at = (offset - self.start).saturating_sub(self.skipped);
+        usize::try_from(at).unwrap_or(usize::MAX).min(self.bytes.len())
     }
 
     /// The length of the echo at the start, with its line endings.
     fn echo_len(&self, bytes: &[u8]) -> usize {
+        if self.skipped > 0 {
+            // It was before the gap.
+            return 0;
+        }
         let mut pending: Vec<&str> = self.pending.split('\n').collect();
         let mut at = 0;
         while let Some(len) = memchr::memchr(b'\n', &bytes[at..]) {
@@ -228,6 +248,21 @@ mod tests {
     #[test]
     fn lines_submitted_together_are_echoed_together() {
         assert_eq!(content("a\nb", "$ ", "a\r\nb\r\nanswer\r\n"), "answer\r\n");
+    }
+
+    #[test]
+    fn the_end_is_kept_after_a_gap() {
+        let mut capture = Capture::new(Offset(10), "abc", "$ abc", 1 << 20);
+        capture.push(b"\r\nbegin");
+        capture.lose(1000);
+        capture.push(b"abc\r\nend\r\n$ ");
+        let end = capture.content(Offset(10 + 7 + 1000 + 10));
+        assert_eq!((end.bytes.as_slice(), end.start), (&b"abc\r\nend\r\n"[..], Offset(1017)));
+        assert!(end.truncated());
+        assert_eq!(capture.between(Offset(1022), Offset(1025)).bytes, b"end");
+        assert_eq!(capture.between(Offset(0), Offset(20)).bytes, b"");
+        capture.lose(5);
+        assert_eq!(capture.content(Offset(9999)).bytes, b"", "nothing has come since");
     }
 
     #[test]

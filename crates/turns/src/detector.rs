@@ -132,7 +132,7 @@ impl Detector {
     /// Takes output that begins at `offset`, and feeds the screen with it.
     ///
     /// When `offset` is not where the last output ended, bytes were lost: the current line and escape sequence
-    /// are dropped, and an open turn is cut there.
+    /// are dropped, and of an open turn only what follows is kept.
     pub fn output(&mut self, screen: &mut Screen, bytes: &[u8], offset: Offset, now: Time) {
         self.tick(screen, now);
         self.end_if_held(screen, now);

@@ -612,7 +612,8 @@ fn a_gap_in_the_output_is_handled() {
     );
     session.wait(500);
     let turn = &session.turns[0];
-    assert_eq!((turn.text.as_str(), turn.truncated), ("start", true));
+    // Of a part that is lost the end is worth more than the beginning.
+    assert_eq!((turn.text.as_str(), turn.truncated), ("end", true));
     assert_eq!(turn.byte_length, 1_000_000 + 36);
 }
 
