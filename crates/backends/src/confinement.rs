@@ -121,9 +121,16 @@ impl Confinement {
     /// Whether this kernel does not allow user namespaces, so that commands run without file systems that are read-only
     /// for them. If that is unknown, they do not: guards find out themselves, and refuse.
     pub(crate) async fn lacks_namespaces(&self) -> bool {
+        // If it times out nothing is known, which is no reason to run with less.
+        let _in_time = timeout(limits::PROBE, self.probed()).await;
+        *self.read_only.borrow() == Some(false)
+    }
+
+    /// Waits until a guard has tried what the kernel can do, or could not.
+    pub async fn probed(&self) {
+        // The other end is dropped when no guard could find out.
         let mut read_only = self.read_only.clone();
-        let known = timeout(limits::PROBE, read_only.wait_for(Option::is_some)).await;
-        matches!(known, Ok(Ok(found)) if *found == Some(false))
+        let _found = read_only.wait_for(Option::is_some).await;
     }
 
     /// The variables of the environment that confined programs get.

@@ -81,9 +81,22 @@ impl<'a> PtyPrompt<'a> {
             None => {
                 self.interrupt(before).await;
                 self.take_back().await;
-                Ok(())
+                self.stopped(before).await
             }
         }
+    }
+
+    /// Whether the program has stopped, as far as can be seen.
+    async fn stopped(&mut self, before: u64) -> Result<(), Failure> {
+        let works = matches!(self.session.view().status.state, ProgramState::Working | ProgramState::Asking);
+        if !works || self.turn_after(before).is_some() {
+            return Ok(());
+        }
+        let program = self.session.in_foreground().await.unwrap_or_else(|| "the program".to_owned());
+        let (keys, name) = (self.profile.interrupt_keys().join(" "), self.session.name());
+        Err(Failure::GoesOn(format!(
+            "{program} has not stopped after {keys}; to look at it: swb attach {name}"
+        )))
     }
 
     /// Types the prompt when the agent is ready; returns the growing answer and the number of the turn before. `None`

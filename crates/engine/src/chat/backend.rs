@@ -31,6 +31,9 @@ pub enum Failure {
     /// The prompt must not reach this agent; the text says why, and what to do.
     #[error("{0}")]
     NotAllowed(String),
+    /// It was asked to stop and has not; the text says so, and what to do.
+    #[error("{0}")]
+    GoesOn(String),
 }
 
 /// An agent in one conversation.

@@ -88,8 +88,8 @@ pub enum GenerationOutcome {
     Completed,
     /// The agent failed.
     Failed(Failure),
-    /// A client stopped it.
-    Stopped,
+    /// A client stopped it. With a text, the agent itself goes on.
+    Stopped(Option<String>),
 }
 
 /// A conversation to create.

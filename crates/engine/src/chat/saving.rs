@@ -1,7 +1,7 @@
 //! When and how a conversation is written to disk.
 
 use super::error::ChatError;
-use super::handle::ChatReply;
+use super::handle::{ChatReply, CloseMode};
 use super::task::ConversationTask;
 use crate::limits;
 use std::sync::Arc;
@@ -91,15 +91,30 @@ impl ConversationTask {
         }
     }
 
-    /// Waits for the save that runs, and saves the rest if automatic saves are enabled.
-    pub(super) async fn finish_saving(&mut self, by_itself: bool) {
-        if by_itself && self.saving.every.is_some() && self.saving.due.is_some() {
+    /// Waits for the save that runs, and saves the rest: if automatic saves are enabled, and a conversation that was saved
+    /// before also if the daemon stops. Its user has every reason to expect all of it on disk.
+    pub(super) async fn finish_saving(&mut self, mode: CloseMode) {
+        let due = self.saving.every.is_some() && self.saving.due.is_some();
+        if match mode {
+            CloseMode::Delete => false,
+            CloseMode::Stop => due || !self.saving.is_saved() && self.is_on_disk().await,
+            CloseMode::Drop | CloseMode::PutAway => due,
+        } {
             self.save(None);
         }
         while let Some(save) = &mut self.saving.running {
             let result = written(Some(&mut save.task)).await;
             self.saved(result);
         }
+    }
+
+    /// Whether an earlier state of it is on disk. An earlier daemon may have saved it.
+    async fn is_on_disk(&mut self) -> bool {
+        if self.saving.saved.is_some() {
+            return true;
+        }
+        let (chats, name) = (self.chats.clone(), self.conversation.saved().name.clone());
+        matches!(chats.kept(name.as_str()).await, Ok(Some(_)))
     }
 }
 

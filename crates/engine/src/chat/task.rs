@@ -440,7 +440,10 @@ impl ConversationTask {
                 let why = swb_types::INTERRUPTED_BY_SHUTDOWN.to_owned();
                 (Ending::Interrupted, GenerationOutcome::Failed(Failure::Agent(why)))
             }
-            _ if stopping => (Ending::Stopped, GenerationOutcome::Stopped),
+            Err(Failure::GoesOn(what)) if stopping => {
+                (Ending::Stopped, GenerationOutcome::Stopped(Some(what)))
+            }
+            _ if stopping => (Ending::Stopped, GenerationOutcome::Stopped(None)),
             Ok(()) => (Ending::Complete, GenerationOutcome::Completed),
             Err(failure) => (Ending::Failed(failure.to_string()), GenerationOutcome::Failed(failure)),
         };
@@ -544,7 +547,7 @@ impl ConversationTask {
             running.stop.cancel();
             self.finish(None, Ok(()));
         }
-        self.finish_saving(mode != CloseMode::Delete).await;
+        self.finish_saving(mode).await;
         if matches!(mode, CloseMode::Delete | CloseMode::Drop) {
             self.conversation.delete();
             self.send_events();

@@ -71,6 +71,11 @@ impl Cursor {
         self.pty.update_gate();
     }
 
+    /// Whether it is one of many whose clients come over a network.
+    pub fn is_in_crowd(&self) -> bool {
+        self.pty.pace.is_crowded()
+    }
+
     /// Declares that it has caught up: output may wait for it again.
     pub(crate) fn caught_up(&self) {
         if self.place.set_lagging(false) {

@@ -84,8 +84,7 @@ impl Pace {
     /// no live reader.
     pub(super) fn gate(&self, oldest: Offset, keep: u64) -> Option<Offset> {
         let places = self.lock();
-        // Each byte is copied for each of them: the output would wait for the copies, not for a slow reader.
-        let crowd = places.iter().filter(|place| place.is_remote()).count() > limits::PACED_REMOTE_READERS;
+        let crowd = is_crowd(&places);
         let live = places.iter().filter(|place| !place.lagging.load(Ordering::Relaxed));
         let live = live.filter(|place| !(crowd && place.is_remote()));
         let offsets = live.map(|place| (Offset(place.offset.load(Ordering::Relaxed)), place.reach));
@@ -95,9 +94,19 @@ impl Pace {
             .min()
     }
 
+    /// Whether there are so many readers over a network that the output waits for none of them.
+    pub(super) fn is_crowded(&self) -> bool {
+        is_crowd(&self.lock())
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<ReaderPosition>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Each byte is copied for each reader over a network: with many, the output would wait for the copies, not for a slow one.
+fn is_crowd(places: &[Arc<ReaderPosition>]) -> bool {
+    places.iter().filter(|place| place.is_remote()).count() > limits::PACED_REMOTE_READERS
 }
 
 #[cfg(test)]
@@ -133,9 +142,9 @@ mod tests {
         readers.iter().for_each(|reader| reader.set_remote());
         assert!(gate(&pace).is_some());
         let one_more = pace.enter(Offset(0), Reach::Half);
-        assert!(gate(&pace).is_some(), "a local reader counts");
+        assert!(gate(&pace).is_some() && !pace.is_crowded(), "a local reader counts");
         one_more.set_remote();
-        assert_eq!(gate(&pace), None);
+        assert!(gate(&pace).is_none() && pace.is_crowded());
         pace.leave(&one_more);
         assert!(gate(&pace).is_some());
     }

@@ -44,6 +44,8 @@ pub struct RelayedText {
     pub profile: Option<Arc<Profile>>,
     /// The name of the program if it runs what it reads.
     pub interpreter: Option<String>,
+    /// Whether its lines may be submitted one by one, where the program has no bracketed paste.
+    pub line_by_line: bool,
 }
 
 /// Why text of another session is not typed.
@@ -65,11 +67,16 @@ pub enum RunsText {
         /// The number of the line.
         line: usize,
     },
+    /// Each line would be submitted by itself.
+    #[error(
+        "the text has several lines, and each would be submitted by itself: its program does not support bracketed paste"
+    )]
+    Lines,
     /// Each line might be submitted by itself.
     #[error(
         "the text has several lines, and each could be submitted by itself: the program may not support bracketed paste"
     )]
-    Lines,
+    LinesPerhaps,
     /// It runs everything.
     #[error("{0} would run the text")]
     Interpreter(String),
@@ -102,7 +109,8 @@ impl RelayedText {
     /// line of origin is in front of it.
     pub fn piped(text: String, profile: Arc<Profile>) -> Self {
         let origin = profile.is_command(&text).then(|| "[from standard input]".to_owned());
-        Self { origin, text, profile: Some(profile), interpreter: None }
+        // It is the user's own text, and most programs without bracketed paste read a line at a time.
+        Self { origin, text, profile: Some(profile), interpreter: None, line_by_line: true }
     }
 
     /// The text to type, which is no command of the program.
@@ -114,12 +122,15 @@ impl RelayedText {
             Some(origin) => format!("{}{}{text}", one_line(&origin), if bracketed { '\n' } else { ' ' }),
             None => text,
         };
-        let submits = submit || !bracketed && text.contains('\n');
-        if let Some(program) = self.interpreter.filter(|_| submits) {
+        let runs = self.interpreter.is_some();
+        if let Some(program) = self.interpreter.filter(|_| submit) {
             return Err(RunsText::Interpreter(program));
         }
-        if paste == PasteSupport::Unknown && text.contains('\n') {
-            return Err(RunsText::Lines);
+        let line_by_line = self.line_by_line && !runs;
+        match paste {
+            PasteSupport::Unknown if text.contains('\n') => return Err(RunsText::LinesPerhaps),
+            PasteSupport::Off if text.contains('\n') && !line_by_line => return Err(RunsText::Lines),
+            _ => {}
         }
         let profile = self.profile.as_deref();
         let program = || profile.map_or("the program", Profile::name).to_owned();
@@ -174,7 +185,7 @@ mod tests {
     fn relayed(origin: Option<&str>, text: &str, bracketed: bool) -> Result<String, RunsText> {
         let profile = Profiles::built_in().unwrap().named("codex");
         let (origin, text) = (origin.map(str::to_owned), text.to_owned());
-        let relayed = RelayedText { origin, text, profile, interpreter: None };
+        let relayed = RelayedText { origin, text, profile, interpreter: None, line_by_line: true };
         relayed.prompt(support(bracketed), true)
     }
 
@@ -195,13 +206,18 @@ mod tests {
 
     #[test]
     fn several_lines_are_not_typed_where_each_may_be_submitted() {
-        let into = |text: &str| {
+        let into = |text: &str, paste| {
+            let text = text.to_owned();
             let relayed =
-                RelayedText { origin: None, text: text.to_owned(), profile: None, interpreter: None };
-            TypedText::Relayed(relayed).encode(PasteSupport::Unknown, false)
+                RelayedText { origin: None, text, profile: None, interpreter: None, line_by_line: false };
+            TypedText::Relayed(relayed).encode(paste, false)
         };
-        assert_eq!(into("one\ntwo"), Err(RunsText::Lines));
-        assert_eq!(into("one\n").unwrap(), (b"one".to_vec(), None));
+        assert_eq!(into("one\ntwo", PasteSupport::Unknown), Err(RunsText::LinesPerhaps));
+        assert_eq!(into("one\ntwo", PasteSupport::Off), Err(RunsText::Lines));
+        assert!(into("one\ntwo", PasteSupport::On).is_ok());
+        for paste in [PasteSupport::Unknown, PasteSupport::Off] {
+            assert_eq!(into("one\n", paste).unwrap(), (b"one".to_vec(), None));
+        }
     }
 
     #[test]
@@ -209,11 +225,12 @@ mod tests {
         let into = |text: &str, bracketed, submit| {
             let (origin, text) = (None, text.to_owned());
             let interpreter = Some("bash".to_owned());
-            RelayedText { origin, text, profile: None, interpreter }.prompt(support(bracketed), submit)
+            let relayed = RelayedText { origin, text, profile: None, interpreter, line_by_line: true };
+            relayed.prompt(support(bracketed), submit)
         };
         let refused = Err(RunsText::Interpreter("bash".to_owned()));
         assert_eq!(into("ls", true, true), refused);
-        assert_eq!(into("ls\nls", false, false), refused);
+        assert_eq!(into("ls\nls", false, false), Err(RunsText::Lines));
         assert_eq!(into("ls\nls", true, false).unwrap(), "ls\nls");
         assert_eq!(into("ls", false, false).unwrap(), "ls");
     }

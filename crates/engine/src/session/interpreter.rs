@@ -4,8 +4,8 @@
 //! each line of it, with all rights of the user. So such text is refused if a shell or the like reads it, no matter who
 //! started that program and what it is called in the configuration.
 //!
-//! A program is recognised by the command of the session and by the leader of its terminal's foreground process group.
-//! One that hides behind another program of the same process group is not.
+//! A program is recognised by the command of the session and by the leader of its terminal's foreground process group, a shell
+//! with `-c` by what its script runs. One that hides behind another program of the same process group is not.
 
 use super::Session;
 use crate::file_access;
@@ -112,6 +112,14 @@ const PREFIXES: [&str; 20] = [
     "setarch", "setsid", "stdbuf", "strace", "taskset", "time", "timeout", "toybox", "unshare",
 ];
 
+/// Ends of the names of special builds.
+const BUILDS: [&str; 5] = ["-static", ".static", "-dbg", "-debug", "-real"];
+
+/// Words of a shell's grammar that may stand before a command, and commands that run the one behind them.
+const KEYWORDS: [&str; 13] = [
+    "!", "builtin", "command", "do", "elif", "else", "exec", "if", "then", "trap", "until", "while", "xargs",
+];
+
 /// Options of shells that are followed by a value.
 const WITH_VALUE_IN_SHELLS: [&str; 14] = [
     "+O",
@@ -146,6 +154,19 @@ impl Session {
             None => Some("an unknown program".to_owned()),
             Some(name) => runs_lines(&foreground).then(|| name.to_owned()),
         }
+    }
+}
+
+impl Session {
+    /// The name of the program that has its agent's terminal in the foreground, if that is not the agent itself: a shell has
+    /// started it, and gets no input until it ends.
+    pub async fn in_foreground(&self) -> Option<String> {
+        let agent = self.pty(PtyId::AGENT).ok()?;
+        let foreground = agent.pty.foreground()?;
+        if i64::from(foreground) == i64::from(agent.pid) {
+            return None;
+        }
+        program(&command_line(foreground).await).map(str::to_owned)
     }
 }
 
@@ -195,29 +216,95 @@ fn program(argv: &[String]) -> Option<&str> {
 /// Whether the program of a command line runs what it reads, or may.
 fn runs_lines(argv: &[String]) -> bool {
     let (Some(full), Some(args)) = (program(argv), argv.get(1..)) else { return false };
-    // `python3.11` is `python`, but `run0` is not `run`.
-    let name = full.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let name = without_version(full);
     let is_one_of = |list: &[&str]| list.contains(&name) || list.contains(&full);
     if is_one_of(&PREFIXES) {
         return (0..args.len()).any(|at| args.get(at..).is_some_and(runs_lines));
     }
     is_one_of(&CARRIERS)
-        || is_one_of(&SHELLS) && reads_commands(args, &WITH_VALUE_IN_SHELLS, &['i', 's'])
-        || is_one_of(&INTERPRETERS) && reads_commands(args, &WITH_VALUE, &['i'])
+        || is_one_of(&SHELLS) && reads_commands(args, &WITH_VALUE_IN_SHELLS, &['i', 's'], true)
+        || is_one_of(&INTERPRETERS) && reads_commands(args, &WITH_VALUE, &['i'], false)
+}
+
+/// `python3.11-dbg` is `python`, and `bash-static` is `bash`; but `run0` is also `run0`.
+fn without_version(name: &str) -> &str {
+    let name = BUILDS.iter().find_map(|build| name.strip_suffix(build)).unwrap_or(name);
+    let numbers =
+        |name: &'_ str| name.trim_end_matches(|c: char| c.is_ascii_digit() || "._-".contains(c)).len();
+    // Python's builds with other ABIs: `python3.13t`.
+    let abi = name.strip_suffix(['d', 'm', 't']).filter(|name| name.ends_with(|c: char| c.is_ascii_digit()));
+    let name = abi.unwrap_or(name);
+    name.get(..numbers(name)).unwrap_or(name)
+}
+
+/// Whether the script of a shell runs what it reads: with a command that does, or with one that it gets from a variable.
+fn script_runs_lines(script: &str) -> bool {
+    commands_of(script).into_iter().any(|words| {
+        let command =
+            words.iter().position(|word| !KEYWORDS.contains(&word.as_str()) && !is_assignment(word));
+        let words = command.and_then(|at| words.get(at..)).unwrap_or_default();
+        match words.first().map(String::as_str) {
+            Some("eval" | "source" | ".") => true,
+            Some(word) if word.starts_with('$') => true,
+            _ => runs_lines(words),
+        }
+    })
+}
+
+/// The simple commands of a shell script as words, as far as that is clear without running it.
+fn commands_of(script: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = script.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (_, '\\') => word.get_or_insert_default().extend(chars.next().filter(|c| *c != '\n')),
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '"' | '\'') => {
+                word.get_or_insert_default();
+                quote = Some(c);
+            }
+            (None, '#') if word.is_none() => {
+                chars.by_ref().find(|c| *c == '\n');
+                commands.push(Vec::new());
+            }
+            (None, c) if c.is_whitespace() || ";&|(){}`".contains(c) => {
+                if let (Some(word), Some(command)) = (word.take(), commands.last_mut()) {
+                    command.push(word);
+                }
+                if c == '\n' || !c.is_whitespace() {
+                    commands.push(Vec::new());
+                }
+            }
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let (Some(word), Some(command)) = (word, commands.last_mut()) {
+        command.push(word);
+    }
+    commands
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'))
 }
 
 /// Whether an interpreter with these arguments takes its commands from its input: it has no script and no `-c`, or an
-/// option, one of the letters `reading`, that makes it read its input all the same.
-fn reads_commands(args: &[String], with_value: &[&str], reading: &[char]) -> bool {
+/// option, one of the letters `reading`, that makes it read its input all the same. `scripts`: what follows `-c` is a
+/// script of a shell.
+fn reads_commands(args: &[String], with_value: &[&str], reading: &[char], scripts: bool) -> bool {
     let mut args = args.iter().map(String::as_str);
     while let Some(arg) = args.next() {
         let short = arg.starts_with(['-', '+']) && !arg.starts_with("--") && arg.len() > 1;
         match arg {
             "--interactive" | "repl" => return true,
             "--" | "-" => return args.next().is_none(),
-            "--command" => return false,
+            "--command" => return scripts && args.next().is_some_and(script_runs_lines),
             _ if with_value.contains(&arg) => drop(args.next()),
-            _ if short && arg.contains('c') => return false,
+            _ if short && arg.contains('c') => return scripts && args.next().is_some_and(script_runs_lines),
             _ if short && arg.contains(reading) => return true,
             _ if short || arg.starts_with("--") => {}
             // A script.
@@ -260,6 +347,11 @@ mod tests {
             "python3 -Bi agent.py",
             "node --require ./x.js",
             "deno repl",
+            "/usr/bin/bash5",
+            "bash-static -l",
+            "python3.13t",
+            "python3.11-dbg -q",
+            "busybox.static ash",
         ] {
             assert!(runs(line), "{line}");
         }
@@ -318,5 +410,34 @@ mod tests {
             assert!(!runs(line), "{line}");
         }
         assert!(!runs_lines(&[]));
+    }
+
+    #[test]
+    fn a_script_that_runs_what_it_reads_is_recognised() {
+        let runs = |script: &str| runs_lines(&["sh".to_owned(), "-c".to_owned(), script.to_owned()]);
+        for script in [
+            r#"while read l; do eval "$l"; done"#,
+            r#"while read l; do sh -c "$l"; done"#,
+            "while read l\ndo $l\ndone",
+            "cd /x && exec bash --norc",
+            "A=b python3 -i agent.py",
+            "trap '' TERM; . /dev/stdin",
+            "ssh host | tee log",
+            r#"while read l; do "$l"; done"#,
+            "echo \\; # it's\nbash",
+        ] {
+            assert!(runs(script), "{script}");
+        }
+        for script in [
+            "claude",
+            "exec claude --continue",
+            r#"while read l; do echo "you said: $l"; done"#,
+            "stty raw; cat",
+            r#"say() { printf '\033]7501;state=%s\033\\' "$1"; }; echo "a; bash"; case $1 in *) say x;; esac # eval"#,
+            "python3 agent.py; sh agent.sh",
+            "",
+        ] {
+            assert!(!runs(script), "{script}");
+        }
     }
 }

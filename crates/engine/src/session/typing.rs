@@ -102,13 +102,19 @@ impl Session {
         // What bytes show is not known.
         let before = before.filter(|_| !matches!(text, TypedText::Raw(_)));
         let paste = if modes.bracketed_paste { PasteSupport::On } else { PasteSupport::Off };
-        let (bytes, warning) = text.encode(paste, mode.submit)?;
+        let (mut bytes, warning) = text.encode(paste, mode.submit)?;
+        let input = before.as_ref().and_then(|before| before.input.as_ref());
+        // Where each line is submitted by itself, a pause before the last one would end the turn of the others.
+        let at_once = mode.submit && warning.is_some() && input.is_none();
+        if at_once {
+            bytes.extend(key_bytes("Enter", &modes));
+        }
         let head = pty.head();
         pty.input(&bytes).await?;
-        if mode.submit {
+        if mode.submit && !at_once {
             let seen = async {
                 taken(&pty, head).await;
-                match before.as_ref().and_then(|before| before.input.as_ref()) {
+                match input {
                     _ if mode.force => Ok(()),
                     Some(before) => held(&pty, before, &typed_text(&bytes)).await,
                     None => no_dialog(&pty).await,
