@@ -11,6 +11,7 @@
 //! * [`coop`]: the commands of coop, in the same frames, specified in `docs/protocols/coop.md`;
 //! * [`clippy`]: MessagePack maps, specified in `docs/protocols/clippy.md`;
 //! * [`scriptschnell`]: JSON objects on lines, specified in `docs/protocols/scriptschnell.md`;
+//! * [`tunnel`]: offers, answers, proofs and frames of tunnels, specified in `docs/protocols/tunnel.md`;
 //! * [`web`]: messages and URLs of clients on the web, specified in `docs/protocols/web.md`.
 //!
 //! What a message *does* is decided elsewhere: this crate never rejects a well-formed message.
@@ -23,6 +24,7 @@ pub mod keepty;
 pub mod limits;
 pub mod scriptschnell;
 mod text;
+pub mod tunnel;
 pub mod web;
 
 pub use frame::{FrameError, LengthPrefixed};

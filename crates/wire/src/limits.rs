@@ -14,5 +14,7 @@ pub(crate) const KEEP_CAPACITY: usize = 64 * 1024;
 pub(crate) const CONTROL_EXPLANATION: usize = 1024;
 /// Bytes of an error's message for people. It may quote a line of the peer, which has any length.
 pub(crate) const SCRIPTSCHNELL_EXPLANATION: usize = 4096;
+/// Bytes of an offer or an answer of a tunnel once it is inflated; those of browsers have about 1 KiB.
+pub(crate) const TUNNEL_PACK: usize = 64 * 1024;
 /// Bytes of the id of a request over the web: each event of a stream repeats it.
 pub(crate) const WEB_ID: usize = 4096;

@@ -89,6 +89,9 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "kill" => Operation::Kill(checked_kill(fields(text, "kill")?)?),
         "serve" => Operation::Serve(fields(text, "serve")?),
         "tunnel" => Operation::Tunnel(fields(text, "tunnel")?),
+        "tunnel_answer" => Operation::TunnelAnswer(fields(text, "tunnel_answer")?),
+        "tunnel_revoke" => Operation::TunnelRevoke(fields(text, "tunnel_revoke")?),
+        "tunnels" => Operation::Tunnels(fields(text, "tunnels")?),
         "shutdown" => Operation::Shutdown(fields(text, "shutdown")?),
         "detach" => Operation::Detach,
         "sessionls" => Operation::SessionLs(fields(text, "sessionls")?),
@@ -233,6 +236,11 @@ pub fn encode_frame(body: &[u8]) -> Vec<u8> {
 /// After an error `out` is unchanged.
 pub fn encode_control(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     append_json(&[TAG_CONTROL], value, out)
+}
+
+/// Puts a control message of stream mode that is JSON already into a frame (CO-52).
+pub fn control_frame(body: &[u8]) -> Vec<u8> {
+    [prefix(body.len() + 1).as_slice(), &[TAG_CONTROL], body].concat()
 }
 
 /// Appends terminal data, as several frames if it is longer than [`MAX_DATA`] (CO-52).

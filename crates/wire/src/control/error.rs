@@ -35,6 +35,8 @@ pub enum ErrorCode {
     NotImplemented,
     /// What the session would run comes from a file that the user has not approved.
     NotTrusted,
+    /// The peer of a tunnel did not prove that it knows the tunnel's secret.
+    ProofFailed,
     /// The session has no PTY of that number.
     PtyNotFound,
     /// The session has ended, and the operation needs a live one.
@@ -51,6 +53,8 @@ pub enum ErrorCode {
     TurnNotFound,
     /// No tunnel could be created.
     TunnelFailed,
+    /// There is no such tunnel.
+    TunnelNotFound,
     /// The peer speaks another version.
     VersionMismatch,
     /// A code that this build does not know; only received.
@@ -74,6 +78,7 @@ impl ErrorCode {
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
             Self::NotImplemented => "NOT_IMPLEMENTED",
             Self::NotTrusted => "NOT_TRUSTED",
+            Self::ProofFailed => "PROOF_FAILED",
             Self::PtyNotFound => "PTY_NOT_FOUND",
             Self::SessionEnded => "SESSION_ENDED",
             Self::SessionExists => "SESSION_EXISTS",
@@ -82,6 +87,7 @@ impl ErrorCode {
             Self::TokenNotFound => "TOKEN_NOT_FOUND",
             Self::TurnNotFound => "TURN_NOT_FOUND",
             Self::TunnelFailed => "TUNNEL_FAILED",
+            Self::TunnelNotFound => "TUNNEL_NOT_FOUND",
             Self::VersionMismatch => "VERSION_MISMATCH",
             Self::Unknown => "UNKNOWN",
         }

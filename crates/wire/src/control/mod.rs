@@ -20,15 +20,16 @@ mod reply;
 pub mod schema;
 mod screen;
 mod stream;
+mod tunnel;
 mod turns;
 mod web;
 
 pub use base64::Base64;
 pub use codec::{
-    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, data_header,
-    encode_body, encode_control, encode_data, encode_frame, encode_json, enter_stream, operation_name,
-    parse_caller, parse_client_control, parse_event, parse_event_item, parse_handshake, parse_operation,
-    parse_reply, parse_stream,
+    EncodeError, MAX_DATA, MAX_FRAME, ReplyError, StreamFrame, VERSION, command_frames, control_frame,
+    data_header, encode_body, encode_control, encode_data, encode_frame, encode_json, enter_stream,
+    operation_name, parse_caller, parse_client_control, parse_event, parse_event_item, parse_handshake,
+    parse_operation, parse_reply, parse_stream,
 };
 pub use conversations::{
     Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
@@ -39,17 +40,21 @@ pub use conversations::{
 pub use error::{BadMessage, ErrorCode, ErrorReply};
 pub use operation::{
     Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs, Shell,
-    Shutdown, Start, StreamOptions, Tunnel, Until, Upgrade,
+    Shutdown, Start, StreamOptions, Until, Upgrade,
 };
 pub use reply::{
     Attached, Created, DaemonStatus, DialectState, DialectStatus, HandshakeReply, InputCount, KeeperStatus,
     LogsReply, LsReply, OkReply, Origin, PtyItem, PtyRole, RestartReply, SessionDetails, SessionItem,
-    SessionLsReply, SessionStatus, StatusReply, TunnelReply,
+    SessionLsReply, SessionStatus, StatusReply,
 };
 pub use screen::{
     Keys, KeysReply, Screen, ScreenFormat, ScreenReply, SendReply, Wait, WaitOutcome, WaitReply, WaitUntil,
 };
 pub use stream::{ClientControl, StreamEvent};
+pub use tunnel::{
+    Tunnel, TunnelAnswer, TunnelEnd, TunnelEvent, TunnelItem, TunnelReply, TunnelRevoke, TunnelState,
+    Tunnels, TunnelsReply,
+};
 pub use turns::{
     AgentItem, AgentState, Ask, AskReply, AskResult, Capture, CaptureReply, EventBody, EventItem, Events,
     EventsReply, EvidenceItem, Explain, ExplainReply, Hook, HookState, Paste, Relay, RelayReply, TextSource,

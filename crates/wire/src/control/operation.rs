@@ -8,6 +8,7 @@ use super::conversations::{
     Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces,
 };
 use super::screen::{Keys, Screen, Wait};
+use super::tunnel::{Tunnel, TunnelAnswer, TunnelRevoke, Tunnels};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
 use super::web::{Filter, Revoke, Serve, Token, Tokens, Whoami};
 use schemars::JsonSchema;
@@ -59,8 +60,16 @@ pub enum Operation {
     Kill(Kill),
     /// Starts the web server.
     Serve(Serve),
-    /// Creates a tunnel to a session.
+    /// Creates a tunnel.
     Tunnel(Tunnel),
+    /// *Addition*: gives a tunnel the answer of its peer.
+    #[serde(rename = "tunnel_answer")]
+    TunnelAnswer(TunnelAnswer),
+    /// *Addition*: ends a tunnel.
+    #[serde(rename = "tunnel_revoke")]
+    TunnelRevoke(TunnelRevoke),
+    /// *Addition*: lists tunnels.
+    Tunnels(Tunnels),
     /// Stops the daemon, not the sessions.
     Shutdown(Shutdown),
     /// Meant for stream mode; without effect here (CO-50).
@@ -172,6 +181,9 @@ impl Operation {
             Self::Token(_) => "token",
             Self::Tokens(_) => "tokens",
             Self::Tunnel(_) => "tunnel",
+            Self::TunnelAnswer(_) => "tunnel_answer",
+            Self::TunnelRevoke(_) => "tunnel_revoke",
+            Self::Tunnels(_) => "tunnels",
             Self::Turn(_) => "turn",
             Self::Turns(_) => "turns",
             Self::Upgrade(_) => "upgrade",
@@ -470,13 +482,6 @@ pub struct Kill {
     /// Kill at once, without SIGTERM first.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
     pub force: bool,
-}
-
-/// Creates a tunnel to a session (CO-47).
-#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Tunnel {
-    /// Name or workspace.
-    pub session: String,
 }
 
 /// Stops the daemon (CO-48).

@@ -216,19 +216,6 @@ pub enum PtyRole {
     Shell,
 }
 
-/// Reply to `tunnel` (CO-47).
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct TunnelReply {
-    /// Always true.
-    pub ok: bool,
-    /// The SDP offer.
-    pub offer_sdp: Base64,
-    /// Code to type.
-    pub short_code: String,
-    /// Text to show as a QR code.
-    pub qr_data: String,
-}
-
 /// Reply to `sessionls` (CO-51).
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct SessionLsReply {

@@ -395,6 +395,10 @@ pub struct ExplainReply {
     /// The evidence for it, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The program in the foreground of its terminal, if that is not the session's own command: `working` then lasts until it
+    /// ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<String>,
     /// All current evidence.
     pub evidence: Vec<EvidenceItem>,
     /// The latest turn.

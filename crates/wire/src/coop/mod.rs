@@ -4,7 +4,7 @@
 //! ([`crate::control`]), which grew out of it; what differs is the list of commands. Fields that a coop client
 //! does not send keep their defaults, so its replies show nothing that coop does not define.
 
-use crate::control::{BadMessage, Operation, operation_name, parse_operation};
+use crate::control::{BadMessage, Operation, Tunnel, operation_name, parse_operation};
 
 /// The commands of coop (CO-19 to CO-51), sorted.
 pub const COMMANDS: [&str; 13] = [
@@ -29,5 +29,11 @@ pub fn parse_command(body: &[u8]) -> Result<Operation, BadMessage> {
     if COMMANDS.binary_search(&name.as_ref()).is_err() {
         return Err(BadMessage::unknown_command(&name));
     }
-    parse_operation(body)
+    match parse_operation(body)? {
+        // Our own addition reaches all sessions; coop's command names one.
+        Operation::Tunnel(Tunnel { session: None, .. }) => {
+            Err(BadMessage::new("invalid tunnel: missing field `session`"))
+        }
+        operation => Ok(operation),
+    }
 }

@@ -231,6 +231,9 @@ pub struct ChatEnd {
     /// *Addition*: share of the agent's context window in use, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<u8>,
+    /// *Addition*: what the user should know, such as that a program goes on after the answer was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// Settings (SS-67): plain, and again with their types.

@@ -41,6 +41,21 @@ pub fn read_request(text: &str) -> Result<(Id, WebRequest), (Option<Id>, ErrorRe
     Ok((id, WebRequest::Operation(operation)))
 }
 
+/// Whether a message has an id, valid or not. Something that is no JSON object has none.
+pub fn has_id(text: &str) -> bool {
+    id_of(text).is_some()
+}
+
+/// The id of a message, as it was written.
+pub fn id_of(text: &str) -> Option<Id> {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Head<'_>>(text).ok()?.id.map(|id| id.get().to_owned())
+}
+
 /// A number or a string, as it was written.
 fn valid_id(value: &RawValue) -> Option<Id> {
     let text = value.get();

@@ -108,7 +108,7 @@ fn missing_and_mistyped_fields_are_refused() {
         json!({"cmd": "kill", "all": false}),
         json!({"cmd": "serve", "port": 65_536}),
         json!({"cmd": "serve", "token": 7}),
-        json!({"cmd": "tunnel"}),
+        json!({"cmd": "tunnel", "session": 5}),
         json!({"cmd": "shutdown", "kill": "all"}),
         json!({"cmd": "sessionls"}),
         json!({"cmd": "sessionkill", "session": "a"}),
@@ -259,6 +259,15 @@ fn commands_of_later_versions_are_parsed() {
     assert_eq!(restart, Operation::Restart(Restart { session: "a".into(), pty: Some(PtyId(0)) }));
 }
 
+// CO-47: our own operation reaches all sessions without a name, coop's command needs one.
+#[test]
+fn a_tunnel_of_coop_names_a_session() {
+    let bare = br#"{"cmd":"tunnel"}"#;
+    assert!(control::parse_operation(bare).is_ok());
+    assert!(swb_wire::coop::parse_command(bare).is_err());
+    assert!(swb_wire::coop::parse_command(br#"{"cmd":"tunnel","session":"a"}"#).is_ok());
+}
+
 // CO-47, CO-51
 #[test]
 fn replies_to_later_commands_and_tunnels_are_encoded() {
@@ -274,11 +283,14 @@ fn replies_to_later_commands_and_tunnels_are_encoded() {
     assert_eq!(json_of(&logs), json!({"ok": true, "log_data": "AP8beA=="}));
     let tunnel = control::TunnelReply {
         ok: true,
+        tunnel: "tunnel-1".into(),
         offer_sdp: Base64(b"v=0".to_vec()),
         short_code: "abc123".into(),
         qr_data: "text".into(),
+        short_url: None,
+        expires: None,
     };
-    let expected = json!({"ok": true, "offer_sdp": "dj0w", "short_code": "abc123", "qr_data": "text"});
+    let expected = json!({"ok": true, "tunnel": "tunnel-1", "offer_sdp": "dj0w", "short_code": "abc123", "qr_data": "text"});
     assert_eq!(json_of(&tunnel), expected);
 }
 
@@ -479,12 +491,14 @@ fn error_codes_are_encoded_by_name() {
         MessageTooLarge,
         NotImplemented,
         NotTrusted,
+        ProofFailed,
         PtyNotFound,
         SessionEnded,
         SessionExists,
         SessionNotFound,
         SpawnFailed,
         TunnelFailed,
+        TunnelNotFound,
         TurnNotFound,
         VersionMismatch,
     ] {

@@ -166,7 +166,19 @@ fn small_request() -> impl Strategy<Value = Operation> {
         (any::<Option<u16>>(), of(text()), of(text())).prop_map(|(port, host, token)| Operation::Serve(
             control::Serve { port, host, token, ..control::Serve::default() }
         )),
-        text().prop_map(|session| Operation::Tunnel(control::Tunnel { session })),
+        (of(text()), of(vec(text(), 0..3)), of(text()), any::<(Option<u64>, bool)>()).prop_map(
+            |(session, stun, turn, (expires, follow))| Operation::Tunnel(control::Tunnel {
+                session,
+                role: None,
+                stun,
+                turn,
+                expires,
+                follow
+            })
+        ),
+        text().prop_map(|answer| Operation::TunnelAnswer(control::TunnelAnswer { answer })),
+        text().prop_map(|tunnel| Operation::TunnelRevoke(control::TunnelRevoke { tunnel })),
+        Just(Operation::Tunnels(control::Tunnels {})),
         any::<bool>().prop_map(|kill| Operation::Shutdown(control::Shutdown { kill })),
         Just(Operation::Detach),
         Just(Operation::Status),

@@ -154,6 +154,7 @@ fn answers(name: &str, replies: &mut SchemaGenerator) -> Vec<(&'static str, Sche
         "token" => of::<TokenReply>(replies),
         "tokens" => of::<TokensReply>(replies),
         "tunnel" => of::<TunnelReply>(replies),
+        "tunnels" => of::<TunnelsReply>(replies),
         "turn" => of::<TurnReply>(replies),
         "turns" => of::<TurnsReply>(replies),
         "wait" => of::<WaitReply>(replies),
@@ -161,12 +162,15 @@ fn answers(name: &str, replies: &mut SchemaGenerator) -> Vec<(&'static str, Sche
         "workspace" => of::<WorkspaceReply>(replies),
         "workspaces" => of::<WorkspacesReply>(replies),
         "chat" | "detach" | "forget" | "hook" | "kill" | "paste" | "revoke" | "sessionkill" | "shutdown"
-        | "upgrade" => of::<OkReply>(replies),
+        | "tunnel_answer" | "tunnel_revoke" | "upgrade" => of::<OkReply>(replies),
         other => panic!("what does '{other}' reply?"),
     };
     let mut answers = vec![("x-reply", reply)];
     if name == "events" {
         answers.push(("x-event", of::<EventItem>(replies)));
+    }
+    if name == "tunnel" {
+        answers.push(("x-event", of::<TunnelEvent>(replies)));
     }
     answers
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-const HEAD: &str = "// Generated from the Rust types by `cargo xtask docs`: do not edit.\n";
+const HEAD: &str = "// Generated from the Rust types by `cargo xtask docs`: do not edit. One file, as long as there are operations.\n";
 
 /// A TypeScript module with the types of requests, replies and events.
 pub(crate) fn module(schema: &Value) -> String {

@@ -1,0 +1,106 @@
+//! The first messages over a tunnel: each end proves that it knows the secret and sees the certificates that were agreed on.
+
+use super::Secret;
+use super::secret::same_code;
+use crate::control::{ErrorCode, ErrorReply};
+use crate::text::clip;
+use serde::{Deserialize, Serialize};
+use swb_types::Role;
+
+/// Characters of a peer's name.
+const NAME: usize = 64;
+
+/// The peer's first message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerProof {
+    proof: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+impl PeerProof {
+    /// The proof of a peer that sees these certificates.
+    pub fn new(secret: &Secret, offered: &str, answered: &str, name: Option<String>) -> Self {
+        Self { proof: secret.peer_code(offered, answered), name }
+    }
+
+    /// Reads a first message; `None` if it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Whether it proves what it should.
+    pub fn holds(&self, secret: &Secret, offered: &str, answered: &str) -> bool {
+        same_code(&secret.peer_code(offered, answered), &self.proof)
+    }
+
+    /// The peer's name, as far as it can be shown: no control characters, and not too long.
+    pub fn name(&self) -> Option<String> {
+        let plain: String =
+            self.name.as_deref()?.chars().filter(|char| !char.is_control()).take(NAME).collect();
+        let plain = clip(plain.trim(), NAME * 4).to_owned();
+        (!plain.is_empty()).then_some(plain)
+    }
+}
+
+/// The host's reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostProof {
+    ok: bool,
+    proof: String,
+    /// What the peer may do.
+    pub role: Role,
+    /// The one session that it is limited to.
+    pub session: Option<String>,
+}
+
+impl HostProof {
+    /// The proof of the host.
+    pub fn new(secret: &Secret, offered: &str, answered: &str, role: Role, session: Option<String>) -> Self {
+        Self { ok: true, proof: secret.host_code(offered, answered), role, session }
+    }
+
+    /// Whether it proves what it should.
+    pub fn holds(&self, secret: &Secret, offered: &str, answered: &str) -> bool {
+        self.ok && same_code(&secret.host_code(offered, answered), &self.proof)
+    }
+}
+
+/// The reply to a peer that proves nothing.
+pub fn failed_proof(why: &str) -> ErrorReply {
+    ErrorReply::new(ErrorCode::ProofFailed, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_holds_for_its_certificates_and_direction_only() {
+        let secret = Secret::new([1; 32]);
+        let peer = PeerProof::new(&secret, "AA", "BB", None);
+        assert!(peer.holds(&secret, "AA", "BB"));
+        assert!(!peer.holds(&secret, "AA", "CC") && !peer.holds(&secret, "BB", "AA"));
+        assert!(!peer.holds(&Secret::new([2; 32]), "AA", "BB"));
+        let host = HostProof::new(&secret, "AA", "BB", Role::Watch, None);
+        assert!(host.holds(&secret, "AA", "BB") && !host.holds(&secret, "AA", "CC"));
+        let reflected = PeerProof { proof: host.proof, name: None };
+        assert!(!reflected.holds(&secret, "AA", "BB"), "a proof of the host is none of the peer");
+    }
+
+    #[test]
+    fn names_lose_control_characters() {
+        let named = |name: &str| PeerProof { proof: String::new(), name: Some(name.to_owned()) }.name();
+        assert_eq!(named("phone\u{1b}[31m\n\u{9b}"), Some("phone[31m".to_owned()));
+        assert_eq!(named("\n \u{7}"), None);
+        assert_eq!(named(&"é".repeat(500)).map(|name| name.chars().count()), Some(64));
+    }
+
+    #[test]
+    fn only_an_object_with_a_proof_is_a_first_message() {
+        assert!(PeerProof::parse(r#"{"proof":"x","name":"phone","more":1}"#).is_some());
+        for other in ["", "{}", r#"{"cmd":"ls"}"#, r#"{"proof":1}"#, "[]", "null"] {
+            assert_eq!(PeerProof::parse(other), None, "{other}");
+        }
+    }
+}
