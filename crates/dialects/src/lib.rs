@@ -12,6 +12,7 @@ pub mod clippy;
 mod conn;
 pub mod control;
 pub mod coop;
+mod incomplete_frames;
 pub mod keepty;
 pub mod limits;
 mod outbound;

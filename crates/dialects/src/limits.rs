@@ -67,6 +67,11 @@ pub const CLIPPY_HANDSHAKE: Duration = Duration::from_secs(30);
 pub const CLIPPY_QUEUE: usize = 64 << 20;
 /// clippy: bytes of replies queued for one peer; with more, no further request is read.
 pub const CLIPPY_REPLIES: usize = 1 << 20;
+/// clippy: bytes that half-sent messages of all peers take together: two of the largest there are, as memory grows by
+/// doubling. Beyond them the peer that has been sending one longest is disconnected.
+pub const CLIPPY_INCOMPLETE: usize = 64 << 20;
+/// clippy: bytes of a half-sent message that are not counted: an idle connection keeps as much for the next message.
+pub const CLIPPY_SMALL: usize = 64 * 1024;
 /// clippy: maximum number of sessions that one connection registers; wrappers register one (CB-39).
 pub const CLIPPY_SESSIONS: usize = 64;
 /// clippy: bytes of requests read from one peer before the others are served, and the minimum that one counts for.

@@ -3,6 +3,7 @@
 use super::frame_queue::{self, Frame, FrameQueue, QueueInjector};
 use super::request_handler::RequestHandler;
 use crate::conn::read_some;
+use crate::incomplete_frames::IncompleteFrames;
 use crate::limits;
 use crate::outbound::OutboundQueue;
 use crate::places::{Room, displaced};
@@ -20,14 +21,20 @@ pub(super) struct ClippyConnection {
     stream: Arc<UnixStream>,
     room: Room,
     outbound: Arc<OutboundQueue<FrameQueue>>,
+    incomplete: Arc<IncompleteFrames>,
 }
 
 /// The connection has to be closed; everything to be sent has been queued.
 pub(super) struct Close;
 
 impl ClippyConnection {
-    pub(super) fn new(relay: Relay, stream: UnixStream, room: Room) -> Self {
-        Self { relay, stream: Arc::new(stream), room, outbound: Arc::default() }
+    pub(super) fn new(
+        relay: Relay,
+        stream: UnixStream,
+        room: Room,
+        incomplete: Arc<IncompleteFrames>,
+    ) -> Self {
+        Self { relay, stream: Arc::new(stream), room, outbound: Arc::default(), incomplete }
     }
 
     pub(super) async fn run(self) {
@@ -98,6 +105,7 @@ impl ClippyConnection {
 
     /// The next frame.
     async fn frame(&self, frames: &mut LengthPrefixed) -> Result<Vec<u8>, Close> {
+        let mut incomplete = None;
         loop {
             match frames.next() {
                 Ok(Some(frame)) => return Ok(frame),
@@ -109,8 +117,26 @@ impl ClippyConnection {
                 }
                 Err(_) => return Err(Close),
             }
+            // Most messages arrive whole and are not counted.
+            if frames.capacity() > limits::CLIPPY_SMALL {
+                incomplete.get_or_insert_with(|| self.incomplete.begin()).holds(frames.capacity());
+            }
+            let read = read_some(&self.stream, |bytes| frames.push(bytes));
+            let evicted = async {
+                match &incomplete {
+                    Some(incomplete) => incomplete.evicted().await,
+                    None => std::future::pending().await,
+                }
+            };
             // CB-14: an incomplete frame at the end is ignored.
-            if !read_some(&self.stream, |bytes| frames.push(bytes)).await {
+            let more = tokio::select! {
+                more = read => more,
+                () = evicted => {
+                    tracing::info!("closing a clippy connection: too much memory is taken by half-sent messages");
+                    false
+                }
+            };
+            if !more {
                 return Err(Close);
             }
         }

@@ -10,9 +10,12 @@ mod frame_queue;
 mod request_handler;
 
 use crate::conn::{self, ConnectionLimits, Fronts};
+use crate::incomplete_frames::IncompleteFrames;
+use crate::limits;
 use connection::ClippyConnection;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 use swb_engine::Relay;
 use swb_wire::clippy::{Message, encode_message};
@@ -39,8 +42,10 @@ impl Clippy {
     /// Serves the connections of a listening socket until the daemon stops.
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let front = self.clone();
+        let incomplete = Arc::new(IncompleteFrames::new(limits::CLIPPY_INCOMPLETE));
         let serve = move |stream, room| {
-            let connection = ClippyConnection::new(front.relay.clone(), stream, room);
+            let connection =
+                ClippyConnection::new(front.relay.clone(), stream, room, Arc::clone(&incomplete));
             let stop = front.fronts.stop.clone();
             async move {
                 // CB-56: when the daemon ends, the connection ends without a message.

@@ -245,16 +245,17 @@ impl EventForwarder {
 
     /// SS-49, SS-55, SS-80: the only reply to a `chat_send` that started a generation.
     fn reply(&self, outcome: Option<GenerationOutcome>, request_id: Option<&str>) {
-        let status = match outcome {
-            Some(GenerationOutcome::Completed) => "completed",
-            Some(GenerationOutcome::Stopped) | None => "stopped",
+        let (status, notice) = match outcome {
+            Some(GenerationOutcome::Completed) => ("completed", None),
+            Some(GenerationOutcome::Stopped(goes_on)) => ("stopped", goes_on),
+            None => ("stopped", None),
             Some(GenerationOutcome::Failed(failure)) => {
                 return self.outbound.send_error(errors::failure(&failure), request_id);
             }
         };
         let (usage, context_usage) = self.event_mapper.usage();
         let session_id = self.chat.name().to_string();
-        let end = ChatEnd { status: status.to_owned(), session_id, usage, context_usage };
+        let end = ChatEnd { status: status.to_owned(), session_id, usage, context_usage, notice };
         self.outbound.send(&ServerMessage::ChatSend(end), request_id);
     }
 }

@@ -33,7 +33,7 @@ fn refusal(refused: Refused) -> ErrorCode {
 /// Why an agent did not answer (SS-80).
 pub(super) fn failure(failure: &Failure) -> ErrorInfo {
     let code = match failure {
-        Failure::Agent(_) => ErrorCode::InternalError,
+        Failure::Agent(_) | Failure::GoesOn(_) => ErrorCode::InternalError,
         Failure::NotConfigured(_) => ErrorCode::NotImplemented,
         Failure::NotAllowed(_) => ErrorCode::OperationNotAllowed,
     };

@@ -566,6 +566,26 @@ fn half_messages_disturb_nobody() {
     assert_eq!(client.sessions(), []);
 }
 
+// A message may be large and its sender slow, but not many of them at once.
+#[test]
+fn half_sent_messages_take_limited_memory_together() {
+    let broker = Broker::start();
+    let mut registered = broker.clippy(PeerRole::Wrapper);
+    registered.register("s");
+    let begun = |_| {
+        let mut peer = broker.clippy(PeerRole::Client);
+        peer.send_raw(&(MAX_FRAME as u32).to_be_bytes());
+        peer.send_raw(&vec![0xc1; MAX_FRAME / 2 + 1]);
+        peer
+    };
+    let most = swb_dialects::limits::CLIPPY_INCOMPLETE / (MAX_FRAME / 2);
+    let mut slow: Vec<ClippyClient> = (0..most + 1).map(begun).collect();
+    slow[0].closed();
+    // Those that came later may go on, and idle connections are none of this.
+    slow[most].quiet();
+    assert_eq!(names(&mut registered), ["s"]);
+}
+
 // CB-59: nor do those who send as fast as they can, and never read what is answered.
 #[test]
 fn a_flood_disturbs_nobody() {
