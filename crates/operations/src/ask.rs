@@ -56,7 +56,7 @@ impl Call<'_> {
                 Err(_) if session.view().status.state == ProgramState::Asking => {
                     return Ok(asking(session).await);
                 }
-                Err(why) => return Err(busy(session, why)),
+                Err(why) => return Err(busy(session, why).await),
             }
         }
         let mut watch = self.engine().watch(session);
@@ -72,6 +72,7 @@ impl Call<'_> {
                 text: ask.text,
                 profile,
                 interpreter: session.interpreter().await,
+                line_by_line: false,
             }),
             false => TypedText::Text(ask.text),
         };

@@ -4,6 +4,7 @@ use crate::errors::invalid;
 use crate::execute::Call;
 use crate::limits;
 use crate::reply::{OperationResult, Then, done, follow};
+use crate::tunnels::TunnelHost;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,8 +15,11 @@ use swb_wire::control::{
 
 /// What operations need from the daemon.
 pub trait Host: Send + Sync {
-    /// The status of the daemon.
+    /// The status of the daemon, as far as it is known.
     fn status(&self) -> StatusReply;
+
+    /// Waits, for a limited time, until a daemon that has just started knows what its status has to say.
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
     /// Checks that the program at `exe` (by default the running one) can replace this one, and remembers it.
     fn prepare_upgrade(
@@ -36,6 +40,9 @@ pub trait Host: Send + Sync {
     /// Tokens or filters have changed, and with them what a later daemon has to know.
     fn remote_access_changed(&self);
 
+    /// The transport of tunnels, once the daemon has one.
+    fn tunnels(&self) -> Option<&dyn TunnelHost>;
+
     /// The name of this machine.
     fn machine(&self) -> String;
 }
@@ -50,7 +57,8 @@ pub enum HostAction {
 }
 
 impl Call<'_> {
-    pub(crate) fn status(&self) -> OperationResult {
+    pub(crate) async fn status(&self) -> OperationResult {
+        self.operations.host.settled().await;
         done(&self.operations.host.status())
     }
 

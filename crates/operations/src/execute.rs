@@ -4,7 +4,7 @@ use crate::find::{self, NamedWorkspaces};
 use crate::reply::{OperationResult, Then, follow};
 use crate::{Caller, Operations, Outcome, roles};
 use swb_engine::Engine;
-use swb_wire::control::{ErrorCode, ErrorReply, OkReply, Operation};
+use swb_wire::control::{ErrorReply, OkReply, Operation};
 
 /// One operation that is being executed for a caller.
 pub(crate) struct Call<'a> {
@@ -64,7 +64,7 @@ impl Call<'_> {
             // CO-50
             Operation::Detach => follow(&OkReply::default(), Then::Close),
             Operation::Events(events) => self.events(events),
-            Operation::Explain(explain) => self.explain(&explain),
+            Operation::Explain(explain) => self.explain(&explain).await,
             Operation::Filter(filter) => self.filter(&filter),
             Operation::Forget(forget) => self.forget(forget).await,
             Operation::History(history) => self.history(history).await,
@@ -84,13 +84,13 @@ impl Call<'_> {
             Operation::SessionLs(ls) => self.session_ls(&ls),
             Operation::Shell(shell) => self.shell(shell).await,
             Operation::Shutdown(shutdown) => self.shut_down(&shutdown).await,
-            Operation::Status => self.status(),
+            Operation::Status => self.status().await,
             Operation::Token(token) => self.token(token).await,
             Operation::Tokens(_) => self.tokens(),
-            Operation::Tunnel(tunnel) => {
-                self.session(&tunnel.session)?;
-                Err(not_offered("tunnel"))
-            }
+            Operation::Tunnel(tunnel) => self.tunnel(tunnel).await,
+            Operation::TunnelAnswer(answer) => self.tunnel_answer(answer).await,
+            Operation::TunnelRevoke(revoke) => self.tunnel_revoke(&revoke),
+            Operation::Tunnels(_) => self.tunnels(),
             Operation::Turn(turn) => self.turn(&turn),
             Operation::Turns(turns) => self.turns(&turns),
             Operation::Upgrade(upgrade) => self.upgrade(upgrade).await,
@@ -100,10 +100,6 @@ impl Call<'_> {
             Operation::Workspaces(_) => self.workspaces().await,
         }
     }
-}
-
-fn not_offered(name: &str) -> ErrorReply {
-    ErrorReply::new(ErrorCode::NotImplemented, format!("this version of the daemon does not offer '{name}'"))
 }
 
 #[cfg(test)]

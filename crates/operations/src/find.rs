@@ -54,11 +54,11 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         Op::SessionKill(kill) => &kill.session,
         Op::SessionLs(ls) => &ls.session,
         Op::Shell(shell) => &shell.session,
-        Op::Tunnel(tunnel) => &tunnel.session,
         Op::Turns(turns) => &turns.session,
         Op::Wait(wait) => &wait.session,
         Op::Capture(capture) => return [capture.session.as_deref(), None],
         Op::Kill(kill) => return [kill.session.as_deref(), None],
+        Op::Tunnel(tunnel) => return [tunnel.session.as_deref(), None],
         Op::Turn(turn) => return [turn.session.as_deref(), None],
         // These name conversations, workspaces or none.
         Op::Agents(_)
@@ -78,6 +78,9 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         | Op::Status
         | Op::Token(_)
         | Op::Tokens(_)
+        | Op::TunnelAnswer(_)
+        | Op::TunnelRevoke(_)
+        | Op::Tunnels(_)
         | Op::Upgrade(_)
         | Op::Whoami(_)
         | Op::Workspace(_)

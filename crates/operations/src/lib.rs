@@ -11,12 +11,14 @@
 //! 2. `find.rs` looks up sessions and turns within the caller's scope.
 //! 3. One file per subject does the work: `create.rs`, `sessions.rs`, `attach.rs`, `input.rs`, `screen.rs`, `wait.rs`,
 //!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `tokens.rs`,
-//!    `filter/`, `daemon.rs`.
+//!    `filter/`, `tunnels.rs`, `daemon.rs`.
 //! 4. `reply.rs` builds the reply and keeps it within the size of a frame.
-//! 5. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
+//! 5. `requests.rs` has what transports share whose clients have many requests under way.
+//! 6. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests have threads of their own"))]
 
+mod addresses;
 mod approvals;
 mod ask;
 mod attach;
@@ -36,16 +38,19 @@ pub mod limits;
 mod refusals;
 mod relay;
 mod reply;
+pub mod requests;
 mod roles;
 mod screen;
 mod sessions;
 mod terminal;
 pub mod tokens;
 pub mod trust;
+mod tunnels;
 mod turns;
 mod wait;
 mod workspaces;
 
+pub use addresses::reachable_addresses;
 pub use caller::Caller;
 pub use daemon::{Host, HostAction};
 pub use events::EventStream;
@@ -53,6 +58,7 @@ pub use execute::{accesses_files, waits};
 pub use filter::withheld_prompt;
 pub use reply::{Outcome, Then};
 pub use terminal::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
+pub use tunnels::{AnswerError, Later, OpenedTunnel, TunnelEvents, TunnelHost, TunnelRequest};
 
 use filter::InputFilters;
 use std::collections::BTreeMap;

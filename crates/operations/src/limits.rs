@@ -7,6 +7,12 @@ use std::time::Duration;
 pub const OUTPUT_PIECE: u64 = 64 * 1024;
 /// Pause between two repaints of a client on the web that keeps falling behind.
 pub const LAG_REPAINT: Duration = Duration::from_millis(100);
+/// The same for one of many, who are not sent the output in between. Each time the screen has to be drawn, which costs the
+/// program more than sending it.
+pub const CROWD_REPAINT: Duration = Duration::from_millis(250);
+/// Output between two such moments up to which the client gets the output itself again: 2 MB/s, which any connection
+/// carries. With more, it would be sent most of a ring only to lose the rest, and so would each of a hundred others.
+pub const LAG_BACKLOG: u64 = 512 * 1024;
 /// Pause between two pictures for a watcher whose terminal has another size: short enough to look smooth.
 pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
 /// Pause between two checks of a screen by `wait`.
@@ -69,3 +75,11 @@ pub const FILTER_INTERRUPTS: Duration = Duration::from_millis(500);
 pub const FILTER_HOLD: Duration = Duration::from_millis(50);
 /// Sessions whose filters are remembered before ended ones are looked for.
 pub const FILTERS: usize = 256;
+/// Operations under way on one connection that has several at once, those that wait and others; a page has a dozen.
+pub(crate) const REQUESTS: usize = 64;
+/// How long such a connection is not read because as many short operations as that are under way.
+pub(crate) const REQUEST_QUEUE: Duration = Duration::from_secs(10);
+/// How long a tunnel waits for its peer, unless its owner says otherwise.
+pub(crate) const TUNNEL_WAIT: Duration = Duration::from_secs(300);
+/// How long a tunnel may wait for its peer at most: whoever finds its address in a chat a day later should get nothing.
+pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);

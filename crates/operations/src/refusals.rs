@@ -8,8 +8,18 @@ use swb_engine::{AgentBusy, Error, RunsText, Session, TypingError};
 use swb_wire::control::{ErrorCode, ErrorReply};
 
 /// An agent that takes no text at present.
-pub(crate) fn busy(session: &Session, why: AgentBusy) -> ErrorReply {
+pub(crate) async fn busy(session: &Session, why: AgentBusy) -> ErrorReply {
     let name = session.name();
+    // A program that a shell has started may run for ever, or wait for keys.
+    if why == AgentBusy::Working
+        && let Some(program) = session.in_foreground().await
+    {
+        let hint = format!(
+            "`swb attach {name}` shows it, and `swb keys {name} KEY…` types into it; `swb wait {name} --until ready` \
+             waits until it has ended; --force types the text all the same"
+        );
+        return nothing_typed(name.as_str(), format_args!("{program} runs there")).with_hint(hint);
+    }
     let hint = match why {
         AgentBusy::Gone => return refused(Error::Ended(name.clone())),
         AgentBusy::Asking => answer_first(name.as_str()),
@@ -49,7 +59,10 @@ pub(crate) fn runs_text(why: &RunsText, to: &str) -> ErrorReply {
         RunsText::Interpreter(_) => {
             "without --submit a single line is typed and not run; --raw types the bytes of the turn all the same"
         }
-        RunsText::Line { .. } | RunsText::Lines => "--raw types the bytes of the turn all the same",
+        RunsText::Line { .. } | RunsText::LinesPerhaps => "--raw types the bytes of the turn all the same",
+        RunsText::Lines => {
+            "--raw types the bytes of the turn all the same; `swb turn --text` prints it, for a file that the program can read"
+        }
     };
     invalid(format!("nothing was typed into session '{to}': {why}")).with_hint(hint)
 }

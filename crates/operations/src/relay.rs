@@ -96,7 +96,7 @@ impl Call<'_> {
             && let Some(why) = session.busy().await
             && (mode.submit || why == AgentBusy::Asking)
         {
-            return Err(busy(session, why));
+            return Err(busy(session, why).await);
         }
         let text = match content {
             Content::Raw(bytes) => TypedText::Raw(bytes),
@@ -105,6 +105,7 @@ impl Call<'_> {
                 text,
                 profile: self.engine().profile_of(session),
                 interpreter: session.interpreter().await,
+                line_by_line: false,
             }),
         };
         let typed = self.type_into(session, text, mode).await?;
@@ -120,7 +121,7 @@ impl Call<'_> {
     ) -> Result<Result<TypingReport, TypingError>, ErrorReply> {
         // One character can answer a dialog, and a caller that only prompts may not do that.
         if !self.caller.may_type() && session.view().status.state == ProgramState::Asking {
-            return Err(busy(session, AgentBusy::Asking));
+            return Err(busy(session, AgentBusy::Asking).await);
         }
         self.check_text(session, &text)?;
         self.check_reader(session).await?;
@@ -167,7 +168,8 @@ impl Call<'_> {
             Content::Raw(bytes) => TypedText::Raw(bytes),
             Content::Text { origin, text } => {
                 let interpreter = interpreter_of(wrapped.pid).await;
-                TypedText::Relayed(RelayedText { origin, text, profile: None, interpreter })
+                let line_by_line = false;
+                TypedText::Relayed(RelayedText { origin, text, profile: None, interpreter, line_by_line })
             }
         };
         let encoded = text.encode(PasteSupport::Unknown, submit);

@@ -6,6 +6,7 @@ use swb_wire::control::{ErrorCode, ErrorReply, encode_body};
 use crate::daemon::HostAction;
 use crate::events::EventStream;
 use crate::terminal::OpenTerminal;
+use crate::tunnels::TunnelEvents;
 
 /// The result of an operation.
 pub struct Outcome {
@@ -25,6 +26,8 @@ pub enum Then {
     Terminal(Box<OpenTerminal>),
     /// Events, until the caller leaves.
     Events(Box<EventStream>),
+    /// The events of a tunnel, which ends when the caller leaves.
+    Tunnel(Box<TunnelEvents>),
     /// The protocol of conversations, until the end of the connection.
     Chat,
     /// An action of the daemon once the reply has been sent.

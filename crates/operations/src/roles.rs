@@ -95,6 +95,9 @@ fn needs(operation: &Operation) -> Needs {
         | Op::Token(_)
         | Op::Tokens(_)
         | Op::Tunnel(_)
+        | Op::TunnelAnswer(_)
+        | Op::TunnelRevoke(_)
+        | Op::Tunnels(_)
         | Op::Upgrade(_)
         | Op::Workspace(_) => Needs::new(Role::Owner, Reach::All),
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use swb_engine::Session;
 use swb_types::PtyId;
 use swb_wire::control::{
-    Kill, Ls, LsReply, OkReply, Restart, RestartReply, SessionKill, SessionLs, SessionLsReply,
+    ErrorCode, ErrorReply, Kill, Ls, LsReply, OkReply, Restart, RestartReply, SessionKill, SessionLs,
+    SessionLsReply,
 };
 
 impl Call<'_> {
@@ -93,8 +94,21 @@ impl Call<'_> {
         done(&OkReply::default())
     }
 
+    /// The session to restart. For coop's clients one that has ended does not exist, as in coop.
+    fn restartable(&self, name: &str) -> Result<Session, ErrorReply> {
+        if self.caller.front().is_some() {
+            return self.session(name);
+        }
+        self.live_session(name).map_err(|error| match error.error {
+            ErrorCode::SessionEnded => error.with_hint(format!(
+                "`swb run -n {name} -- COMMAND` starts it again; `swb ls` shows the command that it ran"
+            )),
+            _ => error,
+        })
+    }
+
     pub(crate) async fn restart(&self, restart: &Restart) -> OperationResult {
-        let session = self.session(&restart.session)?;
+        let session = self.restartable(&restart.session)?;
         let pty = restart.pty.unwrap_or(PtyId::AGENT);
         let pid = session.restart(pty).await.map_err(refused)?;
         done(&RestartReply { ok: true, pid: pid.max(0) as u32, pty })

@@ -206,7 +206,8 @@ fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
 }
 
-fn random<const N: usize>() -> [u8; N] {
+/// Random bytes, for secrets.
+pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -231,9 +232,7 @@ impl Call<'_> {
         }
         let (session, workspace) = match (token.session, token.workspace) {
             (Some(_), Some(_)) => return Err(invalid("'session' and 'workspace' exclude each other")),
-            (Some(name), None) => {
-                (Some(SessionName::new(&name).map_err(|error| invalid(error.to_string()))?), None)
-            }
+            (Some(name), None) => (Some(self.session_of_token(&name)?), None),
             (None, Some(path)) => (None, Some(real_workspace(path.into()).await?)),
             (None, None) => (None, None),
         };
@@ -258,6 +257,14 @@ impl Call<'_> {
         self.operations.tokens.add(stored)?;
         self.operations.host.remote_access_changed();
         done(&TokenReply { ok: true, token_id: id, token: secret, role, label, expires })
+    }
+
+    /// A session that a token can be limited to. A misspelt name would make a token that is good for nothing, or later for
+    /// a session that was not meant.
+    fn session_of_token(&self, name: &str) -> Result<SessionName, ErrorReply> {
+        let name = SessionName::new(name).map_err(|error| invalid(error.to_string()))?;
+        let session = self.remembered_session(&name.to_string())?;
+        Ok(session.name().clone())
     }
 
     pub(crate) fn tokens(&self) -> OperationResult {

@@ -49,7 +49,7 @@ impl Call<'_> {
         done(&CaptureReply { ok: true, turn_id: captured.id.to_string(), size: captured.size })
     }
 
-    pub(crate) fn explain(&self, explain: &Explain) -> OperationResult {
+    pub(crate) async fn explain(&self, explain: &Explain) -> OperationResult {
         let session = self.remembered_session(&explain.session)?;
         let name = session.name().to_string();
         let status = session.view().status;
@@ -62,6 +62,7 @@ impl Call<'_> {
         let last = self.relay().latest(&name).ok();
         let reply = ExplainReply {
             ok: true,
+            foreground: session.in_foreground().await,
             agent: self.agent(&session),
             detail: status.evidence.as_ref().map(|evidence| evidence.detail.clone()),
             evidence: evidence.collect(),

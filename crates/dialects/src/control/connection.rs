@@ -11,7 +11,9 @@ use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use swb_engine::file_access;
-use swb_operations::{Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, accesses_files, waits};
+use swb_operations::{
+    Caller, EventStream, HostAction, OpenTerminal, Outcome, Then, TunnelEvents, accesses_files, waits,
+};
 use swb_types::Scope;
 use swb_wire::control::{
     ErrorCode, ErrorReply, HandshakeReply, MAX_FRAME, Operation, VERSION, command_frames, encode_body,
@@ -38,11 +40,30 @@ pub(super) struct ConnectionPlace {
     pub(super) most: usize,
 }
 
+/// Events that a client follows.
+enum Followed {
+    Events(Box<EventStream>),
+    Tunnel(Box<TunnelEvents>),
+}
+
+impl Followed {
+    /// The next event as a frame; `None` after the last one.
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let mut frame = Vec::new();
+        match self {
+            Self::Events(events) => encode_control(&events.next().await?, &mut frame).ok()?,
+            Self::Tunnel(events) => encode_control(&events.next().await?, &mut frame).ok()?,
+        }
+        Some(frame)
+    }
+}
+
 /// How command mode ends.
 enum Next {
     Close,
     Terminal(Box<OpenTerminal>),
-    Events(Box<EventStream>),
+    Events(Followed),
+    Tunnel(Followed),
     Chat,
     Host(HostAction),
 }
@@ -77,9 +98,11 @@ impl ControlConnection {
                 Stream::new(&self.stream, &stop).run(*terminal, &mut self.frames).await;
             }
             Next::Events(events) => tokio::select! {
-                () = self.send_events(*events) => {}
+                () = self.send_events(events) => {}
                 () = stop.cancelled() => {}
             },
+            // A tunnel ends with the daemon, and says so.
+            Next::Tunnel(events) => self.send_events(events).await,
             Next::Chat => {
                 if let Some(conversations) = &self.control.conversations {
                     conversations.serve(self.stream, self.place.room).await;
@@ -204,7 +227,8 @@ impl ControlConnection {
                 Then::Nothing => continue,
                 Then::Close => Next::Close,
                 Then::Terminal(terminal) => Next::Terminal(terminal),
-                Then::Events(events) => Next::Events(events),
+                Then::Events(events) => Next::Events(Followed::Events(events)),
+                Then::Tunnel(events) => Next::Tunnel(Followed::Tunnel(events)),
                 Then::Chat => Next::Chat,
                 Then::Host(action) => Next::Host(action),
             };
@@ -228,6 +252,7 @@ impl ControlConnection {
     fn lasting_place(&self, operation: &Operation) -> Result<Option<OwnedSemaphorePermit>, ErrorReply> {
         let lasts = match operation {
             Operation::Attach(_) | Operation::Chat | Operation::Events(_) | Operation::Shell(_) => true,
+            Operation::Tunnel(tunnel) => tunnel.follow,
             // A program that does not read keeps those waiting who type.
             Operation::Send(_) | Operation::Keys(_) | Operation::Relay(_) | Operation::Paste(_) => true,
             Operation::Logs(logs) => logs.follow,
@@ -266,14 +291,12 @@ impl ControlConnection {
     }
 
     /// Sends events until the client leaves.
-    async fn send_events(&self, mut events: EventStream) {
+    async fn send_events(&self, mut events: Followed) {
         let sending = async {
-            while let Some(event) = events.next().await {
-                let mut frame = Vec::new();
-                let encoded = encode_control(&event, &mut frame).is_ok();
+            while let Some(frame) = events.next().await {
                 let outlet = Outlet::new(&self.stream);
                 let sent = outlet.send(&frame);
-                if !encoded || !matches!(tokio::time::timeout(limits::EVENTS_STALL, sent).await, Ok(Ok(()))) {
+                if !matches!(tokio::time::timeout(limits::EVENTS_STALL, sent).await, Ok(Ok(()))) {
                     return;
                 }
             }

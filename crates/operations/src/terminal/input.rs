@@ -7,7 +7,7 @@ use crate::roles;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session};
-use swb_types::{PtyId, Role, Size};
+use swb_types::{PtyId, Role, SessionName, Size};
 use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
 
@@ -43,6 +43,11 @@ impl TerminalInput {
         let filtered = call.caller.is_remote() && pty.id() == PtyId::AGENT;
         let filters = filtered.then(|| Arc::clone(&call.operations.filters));
         Self { session, pty, watch: options.watch, numbered, seat, filters, client, counted }
+    }
+
+    /// Name of the terminal's session.
+    pub(super) fn session_name(&self) -> &SessionName {
+        self.session.name()
     }
 
     /// How far the client's numbered input has come.

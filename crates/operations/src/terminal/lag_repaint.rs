@@ -11,8 +11,8 @@ use swb_wire::control::{StreamEvent, StreamOptions};
 
 /// How long a client that lags again has to wait. All of them wait for the same moments, so that the screen is drawn once for
 /// all, and not all the time: a screen that has to show every moment of a flood slows the program down.
-fn until_repaint(now: SystemTime) -> Duration {
-    let step = limits::LAG_REPAINT.as_millis();
+fn until_repaint(now: SystemTime, step: Duration) -> Duration {
+    let step = step.as_millis();
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
     Duration::from_millis((step - since % step) as u64)
 }
@@ -22,7 +22,7 @@ impl TerminalOutput {
     /// screen. A client that requested bytes rather than the screen continues with the remaining ones.
     pub(super) async fn repaint_lagging(&mut self) {
         if std::mem::replace(&mut self.keeps_lagging, self.remote) {
-            tokio::time::sleep(until_repaint(SystemTime::now())).await;
+            tokio::time::sleep(until_repaint(SystemTime::now(), limits::LAG_REPAINT)).await;
         }
         let pty = Arc::clone(self.cursor.pty());
         let wants_bytes = (self.options.watch || self.options.wants_offsets()) && !self.options.repaint;
@@ -41,7 +41,28 @@ impl TerminalOutput {
                 self.continue_at(cursor);
                 self.show(&bytes);
             }
-            None => self.cursor.skip(to),
+            None => {
+                self.cursor.skip(to);
+                self.due = pty.head();
+            }
+        }
+    }
+
+    /// Whether the client gets nothing before the next moment: it has lagged, and is one of many, for whom the output does
+    /// not wait. A few are sent the output at once, and catch up.
+    pub(super) fn waits_for_moments(&self) -> bool {
+        self.keeps_lagging && self.cursor.offset() >= self.due && self.cursor.is_in_crowd()
+    }
+
+    /// Serves a client that has lagged at the next moment: with the output, if there was little of it meanwhile, else with
+    /// the screen or the newest bytes. The flood itself would be sent to it for nothing, at the program's expense.
+    pub(super) async fn catch_up(&mut self) {
+        tokio::time::sleep(until_repaint(SystemTime::now(), limits::CROWD_REPAINT)).await;
+        let head = self.cursor.pty().head();
+        // If it lags, it does so at this moment, and does not wait for the next one.
+        self.keeps_lagging = false;
+        if head - self.cursor.offset() > limits::LAG_BACKLOG {
+            self.repaint_lagging().await;
         }
     }
 
@@ -61,8 +82,10 @@ mod tests {
 
     #[test]
     fn clients_that_lag_wait_for_the_same_moment() {
-        let at = |millis| until_repaint(SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).as_millis();
-        let step = limits::LAG_REPAINT.as_millis();
+        let step = limits::LAG_REPAINT;
+        let at =
+            |millis| until_repaint(SystemTime::UNIX_EPOCH + Duration::from_millis(millis), step).as_millis();
+        let step = step.as_millis();
         assert_eq!([at(1_000_000), at(1_000_001), at(1_000_099)], [step, step - 1, step - 99]);
     }
 }

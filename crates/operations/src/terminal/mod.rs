@@ -15,7 +15,7 @@ use crate::execute::Call;
 use crate::filter::Withheld;
 use std::sync::Arc;
 use swb_engine::{Cursor, Picture, Pty, Session};
-use swb_types::{Offset, Size};
+use swb_types::{Offset, PtyId, SessionName, Size};
 use swb_wire::control::{StreamOptions, Until};
 use tokio::sync::watch;
 
@@ -60,6 +60,16 @@ impl OpenTerminal {
     /// Position in the output of the first byte that the client gets, pictures apart.
     pub fn offset(&self) -> Offset {
         self.output.cursor.offset()
+    }
+
+    /// Name of the terminal's session.
+    pub fn session_name(&self) -> &SessionName {
+        self.input.session_name()
+    }
+
+    /// Number of the terminal in its session.
+    pub fn pty_id(&self) -> PtyId {
+        self.output.cursor.pty().id()
     }
 
     /// The terminal's size.

@@ -50,8 +50,10 @@ pub struct TerminalOutput {
     pub(super) options: StreamOptions,
     /// Whether the client comes over a network.
     pub(super) remote: bool,
-    /// Whether it is repainted at certain moments only, because it has lagged before.
+    /// Whether it is served at certain moments only, because it has lagged.
     pub(super) keeps_lagging: bool,
+    /// Output before this offset does not wait for such a moment.
+    pub(super) due: Offset,
     /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
@@ -81,6 +83,7 @@ impl TerminalOutput {
             options,
             remote: false,
             keeps_lagging: false,
+            due: Offset::START,
             until,
             client,
             refusals: 0,
@@ -162,6 +165,10 @@ impl TerminalOutput {
             return Some(Piece::End(StreamEvent::End { offset: self.cursor.offset() }));
         }
         match self.cursor.step(limits::OUTPUT_PIECE) {
+            CursorStep::Output { .. } if self.waits_for_moments() => {
+                self.catch_up().await;
+                None
+            }
             CursorStep::Output { to } => {
                 Some(Piece::Output { to: to.min(self.until.unwrap_or(Offset::MAX)) })
             }
