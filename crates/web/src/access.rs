@@ -4,6 +4,7 @@ use crate::origin::{self, Source};
 use crate::pages;
 use crate::places::{Holder, Place};
 use crate::site::Site;
+use crate::socket::Ending;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, UPGRADE};
@@ -31,12 +32,24 @@ pub(crate) struct Connection {
     pub(crate) tls: bool,
     /// Cancelled when the server stops.
     pub(crate) stop: CancellationToken,
+    /// Cancelled when the daemon stops, and the server with it.
+    pub(crate) daemon_stop: CancellationToken,
     pub(crate) place: Arc<Place>,
 }
 
 impl Connection {
+    /// Name of the cookie that opens the files of the page, and nothing else, to the page for tunnels.
+    pub(crate) fn connect_cookie_name(&self) -> String {
+        format!("swb-connect-{}", self.port)
+    }
+
     pub(crate) fn cookie_name(&self) -> String {
         format!("swb-{}", self.port)
+    }
+
+    /// How its WebSockets end when the server has stopped.
+    pub(crate) fn stopped(&self) -> Ending {
+        if self.daemon_stop.is_cancelled() { Ending::Restarting } else { Ending::Stopped }
     }
 }
 
@@ -94,8 +107,17 @@ async fn admit(
         return Ok(None);
     }
     let source = origin::source(headers, connection.tls);
+    if is_signalling(uri.path()) {
+        // These prove with every request that they know the tunnel's secret; their page may be anywhere.
+        return Ok(None);
+    }
     if acts && source == Source::Foreign {
         return Err(refusal("the request comes from a page of another site"));
+    }
+    if !acts
+        && (uri.path() == "/connect" || (pages::is_public(uri.path()) && is_connecting(headers, connection)))
+    {
+        return Ok(None);
     }
     let token = match proof(headers, uri.query(), &connection.cookie_name()) {
         Proof::Token(token) => Some(token),
@@ -126,6 +148,16 @@ async fn admit(
     Ok(Some(Visitor { caller, ended, connection: connection.clone() }))
 }
 
+/// Whether a path belongs to the signalling of tunnels.
+fn is_signalling(path: &str) -> bool {
+    path.starts_with("/api/tunnel/") && (path.ends_with("/offer") || path.ends_with("/answer"))
+}
+
+/// Whether a request comes from the page for tunnels, which needs files of the page and no token.
+fn is_connecting(headers: &HeaderMap, connection: &Connection) -> bool {
+    cookie_value(headers, &connection.connect_cookie_name()).is_some()
+}
+
 /// Whether a request changes something or opens a connection that can.
 fn acts(method: &Method, headers: &HeaderMap) -> bool {
     let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -137,23 +169,31 @@ fn acts(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 fn proof(headers: &HeaderMap, query: Option<&str>, cookie_name: &str) -> Proof {
-    if let Some(value) = headers.get(AUTHORIZATION) {
-        let bearer = value.to_str().ok().and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
-        });
-        // Anything else there is a wrong token.
-        return Proof::Token(bearer.unwrap_or_default());
+    if headers.contains_key(AUTHORIZATION) {
+        return Proof::Token(bearer(headers).to_owned());
     }
     if let Some(token) = query.and_then(|query| query_value(query, "token")) {
         return Proof::Token(token);
     }
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    match pairs.find(|(name, _)| *name == cookie_name) {
-        Some((_, token)) => Proof::Cookie(decode(token)),
+    match cookie_value(headers, cookie_name) {
+        Some(token) => Proof::Cookie(decode(token)),
         None => Proof::Nothing,
     }
+}
+
+/// What a request proves itself with in `Authorization`; anything but a bearer's code is empty, and as such a wrong one.
+pub(crate) fn bearer(headers: &HeaderMap) -> &str {
+    let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match value.split_once(' ') {
+        Some((scheme, code)) if scheme.eq_ignore_ascii_case("bearer") => code.trim(),
+        _ => "",
+    }
+}
+
+fn cookie_value<'a>(headers: &'a HeaderMap, cookie_name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == cookie_name).map(|(_, value)| value)
 }
 
 /// The refusal of a request, as an error that programs can read (CO-18).
@@ -167,7 +207,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; 
      img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; \
      form-action 'self'; frame-ancestors 'none'";
 
-fn with_security_headers(mut response: Response) -> Response {
+pub(crate) fn with_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -10,8 +10,11 @@
 //! 2. `access.rs` checks every request: is it meant for this server (`origin.rs`), and who sends it? `failures.rs`
 //!    delays answers to wrong tokens.
 //! 3. `site.rs` has the paths: `pages.rs` the page and its files, `rest.rs` coop's REST, `control.rs` operations over a
-//!    WebSocket, `terminal.rs` an open terminal, `chat.rs` a conversation.
+//!    WebSocket, `terminal.rs` an open terminal, `chat.rs` a conversation,
+//!    `signalling.rs` what the peers of tunnels need before they are connected.
 //! 4. `servers.rs` knows which addresses are served, and what a later daemon needs to continue.
+//!
+//! Apart from all this, `rendezvous` is a server of its own, for tunnels between other machines.
 
 mod access;
 mod certificate;
@@ -24,12 +27,14 @@ mod openapi;
 mod origin;
 mod pages;
 mod places;
+pub mod rendezvous;
 mod rest;
 mod server;
 mod servers;
+mod signalling;
 mod site;
 mod socket;
 mod terminal;
 
 pub use servers::{KeptServer, KeptServers, ServeError, Servers, WebKeeping};
-pub use site::{Converse, WebContext};
+pub use site::{Converse, Signalling, WebContext};

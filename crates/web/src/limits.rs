@@ -23,10 +23,6 @@ pub(crate) const MESSAGE: usize = swb_wire::control::MAX_FRAME;
 pub(crate) const CHAT_MESSAGE: usize = 16 << 20;
 /// Conversations over the web at once.
 pub(crate) const CONVERSATIONS: usize = 64;
-/// Operations under way on one connection, those that wait and others; a page has a dozen.
-pub(crate) const OPERATIONS: usize = 64;
-/// How long a connection is not read because as many short operations as that are under way.
-pub(crate) const OPERATION_QUEUE: Duration = Duration::from_secs(10);
 /// Replies and events that wait for one connection.
 pub(crate) const OUTBOUND: usize = 64;
 /// How long a peer may read nothing although replies or events wait for it.
@@ -47,6 +43,8 @@ pub(crate) const FAILURE_DELAY_MOST: Duration = Duration::from_millis(1500);
 pub(crate) const FAILURE_MEMORY: Duration = Duration::from_secs(600);
 /// Addresses whose wrong tokens are remembered.
 pub(crate) const FAILURE_ADDRESSES: usize = 1024;
+/// Addresses of this machine that a reply names: more than a person would try.
+pub(crate) const ADDRESSES: usize = 8;
 /// How long the name of a host may take to resolve.
 pub(crate) const RESOLVE: Duration = Duration::from_secs(5);
 /// Pieces of output sent to one client before others are served.

@@ -1,6 +1,6 @@
 //! The page and its files, and how a person signs in.
 
-use crate::access::Visitor;
+use crate::access::{Connection, Visitor};
 use crate::limits;
 use axum::Extension;
 use axum::body::Body;
@@ -49,12 +49,41 @@ pub(crate) async fn index(
 ) -> Response {
     if let Some(token) = query.as_deref().and_then(|query| query_value(query, "token")) {
         // A redirect would lose the cookie: after a click on another site, a browser sends no strict cookies along it.
-        return ([(SET_COOKIE, cookie(&visitor, &token))], page(StatusCode::OK, SIGNED_IN)).into_response();
+        return (
+            [(SET_COOKIE, cookie(&visitor, &token, limits::COOKIE.as_secs()))],
+            page(StatusCode::OK, SIGNED_IN),
+        )
+            .into_response();
     }
     match find("index.html") {
         Some(asset) => serve(asset, &headers),
         None => page(StatusCode::OK, NO_PAGE),
     }
+}
+
+/// `GET /connect`: the page for the other end of a tunnel. It says nothing about this machine, so it needs no token; a cookie
+/// opens its files to it.
+pub(crate) async fn connect(Extension(connection): Extension<Connection>, headers: HeaderMap) -> Response {
+    let response = connect_page(headers).await;
+    let secure = if connection.tls { "; Secure" } else { "" };
+    let name = connection.connect_cookie_name();
+    let cookie = format!("{name}=1; Path=/; HttpOnly; SameSite=Strict{secure}");
+    // Only characters that any header can hold.
+    let cookie = HeaderValue::try_from(cookie).unwrap_or(HeaderValue::from_static(""));
+    ([(SET_COOKIE, cookie)], response).into_response()
+}
+
+/// The same where everybody may read the files of the page.
+pub(crate) async fn connect_page(headers: HeaderMap) -> Response {
+    match find("index.html") {
+        Some(asset) => serve(asset, &headers),
+        None => page(StatusCode::OK, NO_PAGE),
+    }
+}
+
+/// Whether a path is a file of the page, which everybody may read who has the page.
+pub(crate) fn is_public(path: &str) -> bool {
+    find(path.trim_start_matches('/')).is_some_and(|asset| asset.path != "index.html")
 }
 
 /// `GET /api/openapi.json`
@@ -72,6 +101,11 @@ pub(crate) async fn schema() -> Response {
 /// `GET /sign-in.js`
 pub(crate) async fn sign_in_script() -> Response {
     ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SIGN_IN_SCRIPT).into_response()
+}
+
+/// `POST /api/sign-out`: the browser forgets its token. The token itself stays valid; an owner revokes it.
+pub(crate) async fn sign_out(Extension(visitor): Extension<Visitor>) -> Response {
+    ([(SET_COOKIE, cookie(&visitor, "", 0))], StatusCode::NO_CONTENT).into_response()
 }
 
 /// Any other path: a file of the page, or nothing.
@@ -95,16 +129,13 @@ pub(crate) fn sign_in(was_wrong: bool) -> Response {
     page(StatusCode::FORBIDDEN, &SIGN_IN.replace("{note}", note))
 }
 
-/// The cookie that later requests of this browser are recognised by.
-fn cookie(visitor: &Visitor, token: &str) -> HeaderValue {
+/// The cookie that later requests of this browser are recognised by, for this many seconds.
+fn cookie(visitor: &Visitor, token: &str, seconds: u64) -> HeaderValue {
     let connection = &visitor.connection;
     let secure = if connection.tls { "; Secure" } else { "" };
     let name = connection.cookie_name();
-    let text = format!(
-        "{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}",
-        encode(token),
-        limits::COOKIE.as_secs()
-    );
+    let text =
+        format!("{name}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}", encode(token));
     // Only characters that any header can hold.
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
 }

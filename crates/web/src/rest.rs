@@ -118,7 +118,7 @@ fn as_coop(visitor: &Visitor) -> Visitor {
 }
 
 /// The body of a request, read within limits of size and time.
-pub(crate) struct RequestBody(Bytes);
+pub(crate) struct RequestBody(pub(crate) Bytes);
 
 impl<S: Sync> FromRequest<S> for RequestBody {
     type Rejection = RestError;

@@ -72,6 +72,7 @@ impl Server {
             port: self.address.port(),
             tls: self.identity.is_some(),
             stop: self.stop.clone(),
+            daemon_stop: self.site.context.stop.clone(),
             place: Arc::clone(&place),
         };
         let served = async {
@@ -92,32 +93,39 @@ impl Server {
         }
     }
 
-    /// Serves the requests of a connection to its end, or until it becomes a WebSocket.
     async fn requests(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         connection: Connection,
     ) {
-        let router = self.router.clone();
-        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            let (router, connection) = (router.clone(), connection.clone());
-            async move {
-                use tower_service::Service;
-                let mut request = request.map(Body::new);
-                request.extensions_mut().insert(connection);
-                // A router is always ready.
-                router.clone().call(request).await
-            }
-        });
-        let served = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits::REQUEST_HEAD)
-            .max_buf_size(limits::REQUEST_HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service)
-            .with_upgrades();
-        if let Err(error) = served.await {
-            tracing::debug!(%error, "a web connection ended early");
-        }
+        serve_requests(self.router.clone(), stream, move |request| {
+            request.extensions_mut().insert(connection.clone());
+        })
+        .await;
+    }
+}
+
+/// Serves the requests of a connection to its end, or until it becomes a WebSocket; `mark` adds who sends them.
+pub(crate) async fn serve_requests(
+    router: Router,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    mark: impl Fn(&mut Request<Body>),
+) {
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        use tower_service::Service;
+        let mut request = request.map(Body::new);
+        mark(&mut request);
+        // A router is always ready.
+        router.clone().call(request)
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::REQUEST_HEAD)
+        .max_buf_size(limits::REQUEST_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    if let Err(error) = served.await {
+        tracing::debug!(%error, "a web connection ended early");
     }
 }
 

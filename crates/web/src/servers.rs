@@ -167,6 +167,20 @@ impl Servers {
         KeptServers { servers: self.lock().iter().map(|server| server.kept.clone()).collect() }
     }
 
+    /// Where a peer reaches the site best: scheme, host and port of the server that most machines can reach.
+    pub fn address(&self) -> Option<String> {
+        let running = self.lock();
+        let far = |server: &&Running| u8::from(!server.address.ip().is_loopback());
+        let server = running.iter().max_by_key(far)?;
+        let scheme = if server.kept.tls { "https" } else { "http" };
+        let found = reachable_addresses(server.address.ip()).into_iter().next();
+        let host = match found.and_then(|host| host.parse().ok()).unwrap_or(server.address.ip()) {
+            IpAddr::V6(host) => format!("[{host}]"),
+            host => host.to_string(),
+        };
+        Some(format!("{scheme}://{host}:{}", server.address.port()))
+    }
+
     /// Executes the operations of all web clients.
     pub fn operations(&self) -> &Operations {
         &self.site.context.operations
@@ -279,20 +293,38 @@ async fn resolve(host: &str, port: u16) -> Result<SocketAddr, ServeError> {
     addresses.first().copied().ok_or_else(|| failed("it has none".to_owned()))
 }
 
-/// Addresses at which other machines may reach a server that is bound to all of them: the one that packets to elsewhere leave
-/// from. No packet is sent to find it.
+/// Addresses at which other machines may reach a server that is bound to all of them, the one that packets to elsewhere
+/// leave from first: it is the most likely one.
 fn reachable_addresses(bound: IpAddr) -> Vec<String> {
     if !bound.is_unspecified() {
         return Vec::new();
     }
-    let from = |local: &str, elsewhere: &str| {
-        let socket = std::net::UdpSocket::bind(local).ok()?;
-        socket.connect(elsewhere).ok()?;
-        socket.local_addr().ok().map(|address| address.ip())
-    };
-    // Addresses that are reserved for documentation.
-    let found = [from("0.0.0.0:0", "192.0.2.1:9"), from("[::]:0", "[2001:db8::1]:9")];
-    let usable =
-        found.into_iter().flatten().filter(|address| !address.is_loopback() && !address.is_unspecified());
-    usable.filter(|address| bound.is_ipv6() || address.is_ipv4()).map(|address| address.to_string()).collect()
+    let mut found = swb_operations::reachable_addresses().unwrap_or_default();
+    found.retain(|address| bound.is_ipv6() || address.is_ipv4());
+    let main = main_address();
+    found.sort_by_key(|address| Some(*address) != main);
+    found.truncate(limits::ADDRESSES);
+    found.iter().map(IpAddr::to_string).collect()
+}
+
+/// The address that packets to elsewhere leave from. No packet is sent to find it.
+fn main_address() -> Option<IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    // An address that is reserved for documentation.
+    socket.connect("192.0.2.1:9").ok()?;
+    socket.local_addr().ok().map(|address| address.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_all_addresses_names_those_of_its_kind() {
+        assert_eq!(reachable_addresses([127, 0, 0, 1].into()), Vec::<String>::new());
+        let four = reachable_addresses([0, 0, 0, 0].into());
+        assert!(four.iter().all(|address| address.parse::<IpAddr>().unwrap().is_ipv4()), "{four:?}");
+        let all = reachable_addresses("::".parse().unwrap());
+        assert!(four.iter().all(|address| all.contains(address)), "{four:?} {all:?}");
+    }
 }

@@ -47,8 +47,10 @@ pub(crate) async fn send(sender: &mut Sender, message: Message) -> bool {
 pub(crate) enum Ending {
     /// Everything has been said.
     Finished,
-    /// The server stops.
+    /// The server was stopped and does not return by itself.
     Stopped,
+    /// The daemon ends; the next one continues.
+    Restarting,
     /// An owner needs the place.
     Displaced,
     /// The token was revoked or has expired.
@@ -61,7 +63,8 @@ pub(crate) enum Ending {
 pub(crate) async fn close(sender: &mut Sender, ending: Ending) {
     let (code, reason) = match ending {
         Ending::Finished => (close_code::NORMAL, ""),
-        Ending::Stopped => (close_code::AWAY, "the server stops"),
+        Ending::Stopped => (close_code::AWAY, "the server was stopped"),
+        Ending::Restarting => (close_code::RESTART, "the daemon stops"),
         Ending::Displaced => (close_code::AGAIN, "there are too many connections"),
         Ending::SignedOut => (close_code::POLICY, "the token is no longer valid"),
         Ending::BadMessage => (close_code::INVALID, "a message was not valid"),
@@ -74,8 +77,10 @@ pub(crate) async fn close(sender: &mut Sender, ending: Ending) {
 /// Waits until the visitor may stay no longer.
 pub(crate) async fn dismissed(visitor: &Visitor) -> Ending {
     tokio::select! {
+        // A server that is stopped takes its token with it.
+        biased;
+        () = visitor.connection.stop.cancelled() => visitor.connection.stopped(),
         () = visitor.ended.cancelled() => Ending::SignedOut,
-        () = visitor.connection.stop.cancelled() => Ending::Stopped,
         () = visitor.connection.place.displaced.cancelled() => Ending::Displaced,
     }
 }

@@ -114,7 +114,7 @@ async fn send_output(
                 }
                 return Some(Ending::Finished);
             }
-            Piece::Broken => return Some(Ending::Stopped),
+            Piece::Broken => return Some(Ending::Restarting),
         }
         pieces += 1;
         if pieces % limits::PIECES_PER_TURN == 0 {
