@@ -42,6 +42,8 @@ pub struct Config {
     pub cli: CliConfig,
     /// The web servers.
     pub web: WebConfig,
+    /// `[tunnel]`
+    pub tunnel: TunnelConfig,
 }
 
 /// `[daemon]`
@@ -124,6 +126,32 @@ pub struct WebConfig {
     pub tls: bool,
     /// Names under which the servers may be addressed, besides their addresses and `localhost`.
     pub hosts: Vec<String>,
+}
+
+/// `[tunnel]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TunnelConfig {
+    /// Servers that tell a machine behind a router its address outside.
+    pub stun: Vec<String>,
+    /// A server that passes packets on where there is no other way.
+    pub turn: Option<String>,
+    /// Where the page for tunnels is, when no web server of this daemon has it.
+    pub page: String,
+    /// A server that passes offers and answers on without being able to read them (`swb rendezvous`).
+    pub rendezvous: Option<String>,
+}
+
+impl Default for TunnelConfig {
+    fn default() -> Self {
+        Self {
+            stun: vec!["stun:stun.l.google.com:19302".to_owned()],
+            turn: None,
+            page: "http://127.0.0.1:8888/connect".to_owned(),
+            rendezvous: None,
+        }
+    }
 }
 
 /// An address with a port: `127.0.0.1:8888`, `[::1]:8888` or `localhost:8888`.

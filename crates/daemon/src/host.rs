@@ -12,12 +12,13 @@ use swb_backends::Confinement;
 use swb_dialects::control::Stopper;
 use swb_engine::{Engine, file_access};
 use swb_operations::tokens::TokenRegistry;
-use swb_operations::{Host, HostAction};
+use swb_operations::{Host, HostAction, TunnelHost};
+use swb_tunnel::Tunnels;
 use swb_web::Servers;
 use swb_wire::control::{
     DaemonStatus, DialectStatus, ErrorCode, ErrorReply, KeeperStatus, Serve, ServeReply, StatusReply,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Connections of clients that requested a shutdown or an upgrade. They are closed when the process ends, which
 /// shows the clients that it has ended; hence a static. At most as many as the control socket serves.
@@ -43,8 +44,12 @@ pub(crate) struct DaemonHost {
     pub(crate) tokens: Arc<TokenRegistry>,
     /// The web servers; set before clients are accepted.
     pub(crate) web: OnceLock<Servers>,
+    /// The tunnels; set before clients are accepted.
+    pub(crate) tunnels: OnceLock<Tunnels>,
     /// Warnings about the web servers, which are known later than the others.
     pub(crate) web_warnings: OnceLock<Vec<String>>,
+    /// Whether the web servers of the configuration run, or failed to.
+    pub(crate) web_open: watch::Sender<bool>,
 }
 
 impl DaemonHost {
@@ -61,12 +66,10 @@ impl DaemonHost {
     }
 
     fn stop_for(&self, action: HostAction, client: Option<OwnedFd>) {
+        LEAVING.lock().unwrap_or_else(PoisonError::into_inner).extend(client);
         // If the queue is full, the daemon is stopping already.
         let _sent = match action {
-            HostAction::ShutDown => {
-                LEAVING.lock().unwrap_or_else(PoisonError::into_inner).extend(client);
-                self.stop.try_send(StopReason::Asked)
-            }
+            HostAction::ShutDown => self.stop.try_send(StopReason::Asked),
             HostAction::Upgrade => {
                 let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
                 prepared.map_or(Ok(()), |upgrade| self.stop.try_send(StopReason::Upgrade(upgrade)))
@@ -90,7 +93,6 @@ impl Host for DaemonHost {
             dialects: self.dialects.clone(),
             sessions: self.engine.count() as u32,
             web: self.web.get().map(Servers::status).unwrap_or_default(),
-            // What the kernel can do is known only some time after the start.
             warnings: self
                 .warnings
                 .iter()
@@ -100,6 +102,19 @@ impl Host for DaemonHost {
                 .chain(self.web_warnings.get().into_iter().flatten().cloned())
                 .collect(),
         }
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let known = async {
+                // The sender is in `self`, so the wait cannot fail.
+                let mut open = self.web_open.subscribe();
+                let _open = open.wait_for(|open| *open).await.is_ok();
+                self.confinement.probed().await;
+            };
+            // The name server that knows an address of [web] may not respond: then there is less to report.
+            let _in_time = tokio::time::timeout(limits::SETTLING, known).await;
+        })
     }
 
     fn prepare_upgrade(
@@ -122,6 +137,7 @@ impl Host for DaemonHost {
         serve: Serve,
     ) -> Pin<Box<dyn Future<Output = Result<ServeReply, ErrorReply>> + Send + '_>> {
         Box::pin(async move {
+            self.settled().await;
             let starting = || ErrorReply::new(ErrorCode::InternalError, "the daemon is starting; try again");
             Ok(self.web.get().ok_or_else(starting)?.serve(serve).await?)
         })
@@ -133,6 +149,10 @@ impl Host for DaemonHost {
 
     fn remote_access_changed(&self) {
         self.keep_web();
+    }
+
+    fn tunnels(&self) -> Option<&dyn TunnelHost> {
+        self.tunnels.get().map(|tunnels| -> &dyn TunnelHost { tunnels })
     }
 
     fn machine(&self) -> String {

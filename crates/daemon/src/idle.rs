@@ -19,8 +19,9 @@ pub(crate) async fn nothing_to_do(engine: &Engine, chats: &Chats, fronts: &Front
             continue;
         }
         // A conversation that was not saved would be lost.
-        // A web server waits for clients.
-        let serves = host.web.get().is_some_and(|servers| !servers.status().is_empty());
+        // A web server or a tunnel waits for clients.
+        let serves = host.web.get().is_some_and(|servers| !servers.status().is_empty())
+            || host.tunnels.get().is_some_and(|tunnels| tunnels.count() > 0);
         if fronts.connections() > 0 || chats.count() > 0 || serves {
             idle_since = None;
         } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= limits::IDLE_EXIT {

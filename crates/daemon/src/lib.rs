@@ -19,6 +19,7 @@ mod login;
 mod profiles;
 mod run;
 mod timed_command;
+mod tunnel;
 mod upgrade;
 mod web;
 
@@ -27,3 +28,4 @@ pub use profiles::load as load_profiles;
 pub use run::{Options, run};
 pub use swb_backends::guard;
 pub use swb_operations::trust;
+pub use swb_web::rendezvous;

@@ -62,5 +62,8 @@ pub(crate) const MANAGER: Duration = Duration::from_millis(700);
 pub(crate) const SCOPE: Duration = Duration::from_millis(300);
 /// Pause between two checks whether they have arrived; they mostly have at the second one.
 pub(crate) const SCOPE_CHECK: Duration = Duration::from_millis(5);
+/// How long `swb status` waits for a daemon that has just started to know what it has to report: it mostly takes some
+/// milliseconds, and a name server that does not respond any time.
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// Bytes that describe web servers and tokens: at most 16 servers and 256 tokens, each with paths and labels.
 pub(crate) const WEB_MEMORY: u64 = 4 << 20;

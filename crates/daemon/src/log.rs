@@ -20,11 +20,15 @@ use swb_vt::{ColourFilter, printable_lines};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+/// Libraries that would log what strangers send, a line for each packet.
+const PROTOCOLS: &str = "str0m=error,sctp_proto=error,dimpl=error,is=error";
+
 /// Starts logging, to `file` if given, else to standard error.
 ///
 /// `levels` are combined: one for the whole program, one for a part of it.
 pub(crate) fn begin(levels: [&str; 2], file: Option<&Path>) -> LogEnd {
-    let filter = EnvFilter::try_new(levels.join(",")).or_else(|_| EnvFilter::try_new(levels[0]));
+    let filter = EnvFilter::try_new(format!("{PROTOCOLS},{}", levels.join(",")))
+        .or_else(|_| EnvFilter::try_new(levels[0]));
     let filter = filter.unwrap_or_else(|_| EnvFilter::new("info"));
     let coloured = file.is_none() && io::IsTerminal::is_terminal(&io::stderr());
     let queue = match file {

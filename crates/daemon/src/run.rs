@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, web};
+use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, tunnel, web};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -25,7 +25,7 @@ use swb_keeper::Spec;
 use swb_operations::{Operations, SessionDefaults};
 use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Environment variable in which a keeper passes the path of the log file to the daemon that it starts.
 const LOG_FILE: &str = "SWB_LOG_FILE";
@@ -138,10 +138,13 @@ impl DaemonSetup {
             prepared: Mutex::new(None),
             tokens: Arc::default(),
             web: OnceLock::new(),
+            tunnels: OnceLock::new(),
             web_warnings: OnceLock::new(),
+            web_open: watch::Sender::new(false),
         });
         let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
         let operations = operations.with_chats(chats.clone()).with_tokens(Arc::clone(&host.tokens));
+        tunnel::open(&self.config.tunnel, &self.paths, &fronts, &operations, &host);
         let mut control = Control::new(operations.clone(), fronts.clone(), host.clone());
         let mut conversations = None;
         if let Some(listener) = listeners.scriptschnell {
@@ -204,6 +207,7 @@ impl DaemonSetup {
         let warnings = web::open(setup, &host.engine, host).await;
         // Set once, here.
         let _set = host.web_warnings.set(warnings);
+        host.web_open.send_replace(true);
     }
 
     /// Moves a new keeper, and a daemon that the user does not run in the foreground, away from what started them. Before

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use swb_dialects::Fronts;
 use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
-use swb_operations::Operations;
 use swb_operations::tokens::{StoredToken, TokenRegistry, expire_tokens};
+use swb_operations::{AnswerError, Later, Operations};
 use swb_types::Paths;
-use swb_web::{KeptServers, Servers, WebContext, WebKeeping};
+use swb_web::{KeptServers, Servers, Signalling, WebContext, WebKeeping};
 use swb_wire::control::Serve;
 use tokio::runtime::Handle;
 
@@ -52,6 +52,25 @@ impl WebKeeping for KeeperHolds {
         if let Some(host) = self.host.upgrade() {
             host.keep_web();
         }
+    }
+}
+
+/// Lets the peers of tunnels reach them through the web servers.
+struct TunnelSignalling(std::sync::Weak<DaemonHost>);
+
+impl Signalling for TunnelSignalling {
+    fn offer(&self, tunnel: &str, code: &str) -> Option<Vec<u8>> {
+        let envelope = self.0.upgrade()?.tunnels.get()?.offer(tunnel, code)?;
+        serde_json::to_vec(&envelope).ok()
+    }
+
+    fn answer<'a>(
+        &'a self,
+        tunnel: &'a str,
+        code: &'a str,
+        answer: &'a str,
+    ) -> Later<'a, Option<Result<(), AnswerError>>> {
+        Box::pin(async move { self.0.upgrade()?.tunnels.get()?.answer_with_code(tunnel, code, answer).await })
     }
 }
 
@@ -94,6 +113,7 @@ pub(crate) async fn open(setup: WebSetup<'_>, engine: &Engine, host: &Arc<Daemon
         stop: fronts.stop.clone(),
         act: Box::new(act),
         converse,
+        signalling: Box::new(TunnelSignalling(Arc::downgrade(host))),
         hosts: setup.config.hosts.clone(),
         certificates: setup.paths.state_dir(),
     };

@@ -127,6 +127,7 @@ impl Web {
             socket: WebSocket::from_raw_socket(stream, role, None),
             output: Vec::new(),
             texts: Vec::new(),
+            close_code: None,
         })
     }
 
@@ -179,6 +180,8 @@ pub struct WebClient {
     output: Vec<u8>,
     /// All text messages so far that no test has taken.
     texts: Vec<Value>,
+    /// What the server has closed the connection with.
+    close_code: Option<u16>,
 }
 
 impl WebClient {
@@ -190,6 +193,11 @@ impl WebClient {
     /// Sends a JSON message.
     pub fn text(&mut self, value: &Value) {
         self.raw_text(&value.to_string());
+    }
+
+    /// Sends a text that the server may refuse while it is still being sent.
+    pub fn raw_text_until_refused(&mut self, text: &str) {
+        let _refused = self.socket.send(Message::text(text));
     }
 
     /// Sends a text message as it is.
@@ -205,6 +213,7 @@ impl WebClient {
                 self.texts
                     .push(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")));
             }
+            Ok(Message::Close(frame)) => self.close_code = frame.map(|frame| frame.code.into()),
             Ok(_) => {}
             Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {}
             Err(_) => return false,
@@ -258,13 +267,14 @@ impl WebClient {
         &self.output
     }
 
-    /// Waits until the server closes the connection.
+    /// Waits until the server closes the connection; returns its close code, if it sent one.
     #[track_caller]
-    pub fn closed(&mut self) {
+    pub fn closed(&mut self) -> Option<u16> {
         let begin = Instant::now();
         while self.receive() {
             assert!(begin.elapsed() < LIMIT, "the connection stays open");
         }
+        self.close_code
     }
 
     /// Whether nothing but what has arrived arrives for a while.
