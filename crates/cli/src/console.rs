@@ -36,6 +36,12 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(printable_lines(text).as_bytes())
 }
 
+/// Whether the terminal shows colours and the user has not disabled them.
+pub(crate) fn wants_colours() -> bool {
+    let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
+    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// Writes text for people that has colours of its own to standard output.
 pub(crate) fn print_coloured(text: &[u8]) -> Result<(), Failure> {
     print_bytes(&coloured(text))

@@ -24,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) config_file: Option<PathBuf>,
     /// Whether to print JSON.
     pub(crate) json: bool,
+    /// Whether the daemon is on another machine, at the other end of a tunnel: no command here starts it.
+    pub(crate) remote: bool,
 }
 
 impl Context {
@@ -42,7 +44,7 @@ impl Context {
             return Err(Failure::general(format!("there is no configuration file {}", file.display()))
                 .hint("create it, or leave out --config"));
         }
-        Ok(Self { program, paths, config_file, json })
+        Ok(Self { program, paths, config_file, json, remote: false })
     }
 
     /// Connects to the daemon; starts it, and reports that, if none is running.
@@ -50,6 +52,10 @@ impl Context {
         // An agent's program never starts a daemon: that would not be the one whose connection it has inherited.
         if let Some(control) = ControlClient::inherited()? {
             return Ok(control);
+        }
+        if self.remote {
+            let ended = || Failure::new(FailureKind::NoDaemon, "the tunnel has ended");
+            return ControlClient::open(&self.paths.control_socket())?.ok_or_else(ended);
         }
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
@@ -70,8 +76,7 @@ impl Context {
         if let Some(control) = ControlClient::inherited()? {
             return Ok(Some(control));
         }
-        start_daemon::check_run_dir(&self.paths.run_dir())?;
-        start_daemon::open(&self.paths.control_socket())
+        start_daemon::find(&self.paths)
     }
 
     /// Sends a request that may be repeated without harm.
@@ -103,6 +108,21 @@ impl Context {
         }
     }
 
+    /// The one session of another machine, where this directory means nothing.
+    fn only_session(&self) -> Result<String, Failure> {
+        let sessions = self.sessions()?;
+        let mut running = sessions.into_iter().filter(|session| status(session) == SessionStatus::Running);
+        match (running.next(), running.next()) {
+            (Some(session), None) => Ok(session.name),
+            (None, _) => Err(Failure::new(FailureKind::NoSession, "no session runs on the other machine")),
+            (Some(one), Some(other)) => {
+                let names: Vec<String> =
+                    [one, other].into_iter().chain(running).map(|session| session.name).collect();
+                Err(Failure::usage(format!("name the session: {}", names.join(", "))))
+            }
+        }
+    }
+
     /// All sessions, including ended ones that are still listed.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
         let reply: LsReply = self.query(&Operation::Ls(Ls { details: true, all: true }))?;
@@ -111,6 +131,9 @@ impl Context {
 
     /// The given name, or that of this directory's session.
     pub(crate) fn session_or_here(&self, name: Option<String>) -> Result<String, Failure> {
+        if self.remote && name.is_none() {
+            return self.only_session();
+        }
         if let Some(name) = name {
             return Ok(name);
         }
@@ -119,6 +142,16 @@ impl Context {
             Failure::new(FailureKind::NoSession, format!("there is no session in {here}"))
                 .hint("`swb` without arguments starts one; `swb ls` lists the others")
         })
+    }
+
+    /// The same for a command whose output does not name the session: reports which one was chosen.
+    pub(crate) fn session_or_reported(&self, name: Option<String>) -> Result<String, Failure> {
+        let chosen = name.is_none() && !self.json;
+        let session = self.session_or_here(name)?;
+        if chosen {
+            eprint_line(format_args!("{}: session {session}", self.program));
+        }
+        Ok(session)
     }
 
     /// The path of the configuration file: the one given by the user, else the default.

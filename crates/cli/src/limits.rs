@@ -241,3 +241,12 @@ pub(crate) const CONFIG_FILE: u64 = 1 << 20;
 pub(crate) const COOPFILE: u64 = 1 << 20;
 /// Bytes of the answer to a question: a word and a line break.
 pub(crate) const ANSWER: u64 = 64;
+/// Bytes of an answer to a tunnel's offer, as text: twice what the daemon accepts once it is inflated.
+pub(crate) const TUNNEL_ANSWER: usize = 128 * 1024;
+/// Size of the smallest terminal in which a QR code has to fit.
+pub(crate) const QR_COLUMNS: usize = 80;
+pub(crate) const QR_ROWS: usize = 24;
+/// How long the other end of a tunnel may take: its user may have to paste our answer first.
+pub(crate) const TUNNEL_CONNECT: Duration = Duration::from_secs(300);
+/// How long a web server may take to pass on an offer or an answer.
+pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);

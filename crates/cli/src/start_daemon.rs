@@ -9,12 +9,12 @@ use crate::limits;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,11 +39,29 @@ pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaem
     if let Some(control) = open(&socket)? {
         return Ok(RunningDaemon { control, started: None });
     }
-    let _lock = lock(&paths.run_dir().join("start.lock"))?;
+    let _lock = lock(&start_lock(paths))?;
     if let Some(control) = open(&socket)? {
         return Ok(RunningDaemon { control, started: None });
     }
     start(paths, config, &socket)
+}
+
+/// Connects to the daemon if one is running, or if another command is starting one right now.
+pub(crate) fn find(paths: &Paths) -> Result<Option<ControlClient>, Failure> {
+    check_run_dir(&paths.run_dir())?;
+    let (socket, starting) = (paths.control_socket(), start_lock(paths));
+    match open(&socket)? {
+        None if starting.exists() => {
+            // If that takes too long, no daemon is running.
+            let _in_time = lock(&starting);
+            open(&socket)
+        }
+        found => Ok(found),
+    }
+}
+
+fn start_lock(paths: &Paths) -> PathBuf {
+    paths.run_dir().join("start.lock")
 }
 
 /// Connects, and retries if the daemon dies during the handshake: its keeper restarts it.
@@ -168,7 +186,8 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
             reap_later(child);
             return Ok(RunningDaemon { control, started: ended.is_none().then_some(pid) });
         }
-        if let Some(status) = ended {
+        // The keeper kills a daemon that hangs while it starts, and starts the next one.
+        if let Some(status) = ended.filter(|status| status.signal() != Some(Signal::KILL.as_raw())) {
             return Err(log.failure(&format!("the daemon exited on start ({status})")));
         }
         if Instant::now() >= deadline {

@@ -8,6 +8,7 @@ mod hotkey;
 mod recording;
 mod screen;
 mod trust;
+mod tunnel;
 mod turns;
 mod web;
 mod workspace;
@@ -21,6 +22,7 @@ pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
 pub(crate) use trust::TrustArgs;
+pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
     TurnsArgs, UntilState,
@@ -146,6 +148,10 @@ pub(crate) enum SwbCommand {
     Serve(ServeArgs),
     /// List, create and revoke tokens for clients elsewhere
     Token(TokenArgs),
+    /// Reach sessions from anywhere, without a server in between
+    Tunnel(TunnelArgs),
+    /// Pass sealed offers and answers of tunnels on between other machines
+    Rendezvous(RendezvousArgs),
     /// Approve what a directory's coop.toml runs
     Trust(TrustArgs),
     /// Record a session to a file
@@ -231,6 +237,9 @@ Reconnects when the daemon restarts. Exits with the exit code of the session's c
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
+    /// Reach another machine through the tunnel that `swb tunnel` opened there
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Option<String>,
     /// Watch: send no input and do not resize the terminal
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -278,6 +287,9 @@ pub(crate) struct LsArgs {
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]
     pub(crate) watch: bool,
+    /// Reach another machine through the tunnel that `swb tunnel` opened there
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Option<String>,
 }
 
 /// Arguments of `kill`.

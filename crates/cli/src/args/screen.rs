@@ -34,6 +34,9 @@ pub(crate) struct ScreenArgs {
     /// Write a PNG image of the screen to this file
     #[arg(long, value_name = "FILE", group = "format")]
     pub(crate) png: Option<PathBuf>,
+    /// Reach another machine through the tunnel that `swb tunnel` opened there
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Option<String>,
 }
 
 /// Arguments of `wait`.

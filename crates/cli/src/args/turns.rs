@@ -17,7 +17,7 @@ pub(crate) struct TurnsArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
     /// Only the newest N
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ pub(crate) struct CaptureArgs {
 Types the text of the turn in the relay buffer, as `swb relay` does: it presses no keys, and a line such as
 [from api, turn 3] comes first, so that it is no command of the agent that reads it.
 With --raw the bytes are typed unchanged, as clippy's `paste` does: a shell runs each line of them.
-Fails if the agent is asking something, unless --force is given. The screen of a session of `swb wrap` is unknown:
-several lines are typed there only with --raw.")]
+Fails if the agent is asking something, unless --force is given. Text of several lines is typed only with --raw into a
+program without bracketed paste, or into a session of `swb wrap`, whose screen is unknown.")]
 pub(crate) struct PasteArgs {
     /// Session
     pub(crate) name: String,
@@ -92,8 +92,8 @@ begins with `!` or `/` would be one. Without that line (--verbatim, --template) 
 submitted to a shell or another program that runs what it reads.
 
 Fails if the agent is asking something, and with --submit if it is working or its input holds text that was not
-submitted, unless --force is given. The screen of a session of `swb wrap` is unknown: several lines are typed there
-only with --raw.")]
+submitted, unless --force is given. Text of several lines is typed only with --raw where each line would be submitted by
+itself: into a program without bracketed paste, or a session of `swb wrap`, whose screen is unknown.")]
 pub(crate) struct RelayArgs {
     /// Session, for its latest turn; or the id of a turn, such as api:3
     pub(crate) from: String,
@@ -150,6 +150,9 @@ pub(crate) struct AskArgs {
     /// Print the bytes of the answer as the program wrote them
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Reach another machine through the tunnel that `swb tunnel` opened there
+    #[arg(long, value_name = "URL")]
+    pub(crate) via: Option<String>,
 }
 
 /// Arguments of `explain`.
@@ -190,7 +193,8 @@ Examples:
   swb hook --claude          read the event from standard input, as sent by claude's hooks
 
 For hooks of agents: reports the state of the agent of the current session (SWB_SESSION). Prints nothing, does
-nothing outside of a session, always exits with 0, and takes at most one second.")]
+nothing outside of a session, and takes at most one second. Exits with 0 whatever happens, unless the arguments are
+invalid (2).")]
 pub(crate) struct HookArgs {
     /// State of the agent
     #[arg(required_unless_present = "claude")]

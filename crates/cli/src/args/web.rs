@@ -91,7 +91,7 @@ fn role(text: &str) -> Result<Role, String> {
 }
 
 /// Reads a number with a unit.
-fn lifetime(text: &str) -> Result<Duration, String> {
+pub(super) fn lifetime(text: &str) -> Result<Duration, String> {
     let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
     let parsed = units.into_iter().find_map(|(unit, seconds)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;

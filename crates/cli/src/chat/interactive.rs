@@ -6,7 +6,7 @@ use super::messages::ServerItem;
 use super::open_session::{self, OpenedSession, SessionChoice};
 use super::session_state::{ChatState, RequestPurpose};
 use crate::attach::follow::timespec;
-use crate::console::eprint_line;
+use crate::console::{eprint_line, wants_colours};
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -56,7 +56,7 @@ pub(super) fn run(
         pending: BTreeMap::new(),
         state,
         keys: Keys::default(),
-        canvas: Canvas::new(coloured()),
+        canvas: Canvas::new(wants_colours()),
         size: size::current().unwrap_or(Size::DEFAULT),
         signals,
         lost: None,
@@ -82,12 +82,6 @@ pub(super) fn run(
 pub(super) fn agents(context: &Context) -> Vec<ChatAgentItem> {
     let reply = context.query::<AgentsReply>(&control::Operation::Agents(control::Agents {}));
     reply.map(|reply| reply.agents).unwrap_or_default()
-}
-
-/// Whether the terminal shows colours and the user has not disabled them.
-pub(super) fn coloured() -> bool {
-    let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
-    set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
 struct ChatLoop<'c> {

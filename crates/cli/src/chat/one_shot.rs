@@ -1,14 +1,15 @@
 //! One prompt, one answer: for scripts, pipes and `-m`.
 
 use super::connection::ChatConnection;
-use super::interactive::coloured;
 use super::messages::{self, ServerItem};
 use super::open_session::OpenedSession;
 use super::{OneShotPrompt, SHELL_AGENT};
 use crate::args;
 use crate::attach::follow::timespec;
 use crate::commands::{turn, wait};
-use crate::console::{eprint_coloured, eprint_line, eprint_text, print_bytes, print_json, print_text};
+use crate::console::{
+    eprint_coloured, eprint_line, eprint_text, print_bytes, print_json, print_text, wants_colours,
+};
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -112,6 +113,12 @@ pub(super) fn run(
     };
     if let Some(other) = &opened.instead_of {
         eprint_line(format_args!("[new conversation {}, because {other} is in use]", opened.name));
+    }
+    // The user has named no conversation, so it is said which one this is.
+    if opened.resumed && args.name.is_none() && !json {
+        let agent = opened.agent.as_deref().filter(|agent| !agent.is_empty());
+        let answers = agent.map(|agent| format!(", in which {agent} answers")).unwrap_or_default();
+        eprint_line(format_args!("[continues conversation {}{answers}; --new starts another]", opened.name));
     }
     // The user has chosen no agent, so it is said who runs what was typed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
@@ -218,6 +225,9 @@ impl OneShotRun {
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
                 let stopped = end.status == "stopped";
+                if let Some(notice) = &end.notice {
+                    eprint_line(format_args!("[{}]", visible(notice)));
+                }
                 self.end = Some(priced(end));
                 if stopped { AnswerEnd::Stopped } else { AnswerEnd::Completed }
             }
@@ -531,7 +541,7 @@ fn unattended(ask: &PendingAsk) -> String {
 }
 
 fn rendered(lines: &[StyledLine], width: usize) -> String {
-    let coloured = coloured() && isatty(stderr());
+    let coloured = wants_colours() && isatty(stderr());
     lines.iter().flat_map(|line| line.fold(width)).map(|row| row.ansi(coloured) + "\n").collect()
 }
 

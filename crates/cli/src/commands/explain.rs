@@ -10,7 +10,7 @@ use swb_wire::control::{Explain, ExplainReply, Operation, TextSource};
 
 /// Shows the state of the agent of a session.
 pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
-    let session = context.session_or_here(args.name)?;
+    let session = context.session_or_reported(args.name)?;
     let reply: ExplainReply = context.query(&Operation::Explain(Explain { session }))?;
     context.answer(&reply, |reply| text(reply, table::now()))?;
     Ok(0)
@@ -28,6 +28,9 @@ fn text(reply: &ExplainReply, now: u64) -> String {
         Some(profile) => writeln!(text, ", profile {}", printable(profile)),
         None => writeln!(text, ", no detection profile"),
     };
+    if let Some(program) = &reply.foreground {
+        let _ = writeln!(text, "in the foreground of its terminal: {}", printable(program));
+    }
     for evidence in &reply.evidence {
         let (signal, offset) = (&evidence.signal, evidence.offset.0);
         let detail = printable(evidence.detail.trim_end());
@@ -63,6 +66,7 @@ mod tests {
                 profile: Some("claude".into()),
             },
             detail: None,
+            foreground: None,
             evidence: vec![EvidenceItem {
                 signal: "title".into(),
                 detail: "✳ Claude\x1b".into(),
@@ -77,6 +81,8 @@ mod tests {
         because of title, 2m ago at byte 17: ✳ Claude\u{1b}
         latest turn: api:2, 2m ago, text from the screen, because the session file does not agree with the screen
         ");
+        reply.foreground = Some("vim".into());
+        assert!(text(&reply, 180).contains("in the foreground of its terminal: vim\n"));
         reply.source_reason = None;
         assert!(text(&reply, 180).ends_with("ago, text from the screen\n"));
         if let Some(turn) = &mut reply.last_turn {

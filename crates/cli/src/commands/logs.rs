@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     if args.follow && context.json {
         return Err(Failure::usage("--follow and --json cannot be combined"));
     }
-    let session = context.session_or_here(args.name)?;
+    let session = context.session_or_reported(args.name)?;
     if args.raw && context.json {
         return Err(Failure::usage("--raw and --json cannot be combined"));
     }

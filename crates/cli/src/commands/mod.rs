@@ -21,6 +21,7 @@ mod man;
 mod paste;
 mod record;
 mod relay;
+mod rendezvous;
 mod replay;
 mod run;
 mod screen;
@@ -31,6 +32,7 @@ pub(crate) mod shutdown;
 pub(crate) mod status;
 mod token;
 mod trust;
+pub(crate) mod tunnel;
 pub(crate) mod turn;
 mod turns;
 mod upgrade;
@@ -41,6 +43,7 @@ use crate::args::{self, SwbCli, SwbCommand};
 use crate::console::eprint_text;
 use crate::context::Context;
 use crate::error::Outcome;
+use crate::via::reach;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -71,16 +74,16 @@ fn dispatch(cli: SwbCli) -> Outcome {
     match cli.command {
         None => here::run(&context()?),
         Some(SwbCommand::Run(args)) => run::run(&context()?, args),
-        Some(SwbCommand::Attach(args)) => attach::run(&context()?, args),
+        Some(SwbCommand::Attach(args)) => attach::run(&*reach(context()?, args.via.as_deref())?, args),
         Some(SwbCommand::Shell(args)) => shell::run(&context()?, args),
-        Some(SwbCommand::Ls(args)) => ls::run(&context()?, &args),
+        Some(SwbCommand::Ls(args)) => ls::run(&*reach(context()?, args.via.as_deref())?, &args),
         Some(SwbCommand::Kill(args)) => kill::run(&context()?, &args),
         Some(SwbCommand::Send(args)) => send::run(&context()?, args),
         Some(SwbCommand::Keys(args)) => keys::run(&context()?, args),
         Some(SwbCommand::Logs(args)) => logs::run(&context()?, args),
-        Some(SwbCommand::Screen(args)) => screen::run(&context()?, args),
+        Some(SwbCommand::Screen(args)) => screen::run(&*reach(context()?, args.via.as_deref())?, args),
         Some(SwbCommand::Wait(args)) => wait::run(&context()?, args),
-        Some(SwbCommand::Ask(args)) => ask::run(&context()?, args),
+        Some(SwbCommand::Ask(args)) => ask::run(&*reach(context()?, args.via.as_deref())?, args),
         Some(SwbCommand::Chat(args)) => chat::run(&context()?, &args),
         Some(SwbCommand::Turns(args)) => turns::run(&context()?, args),
         Some(SwbCommand::Turn(args)) => turn::run(&context()?, &args),
@@ -95,6 +98,8 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),
         Some(SwbCommand::Serve(args)) => serve::run(&context()?, args),
         Some(SwbCommand::Token(args)) => token::run(&context()?, args),
+        Some(SwbCommand::Tunnel(args)) => tunnel::run(&context()?, args),
+        Some(SwbCommand::Rendezvous(args)) => rendezvous::run(cli.json, &args),
         Some(SwbCommand::Trust(args)) => trust::run(&context()?, args),
         Some(SwbCommand::Record(args)) => record::run(&context()?, args),
         Some(SwbCommand::Replay(args)) => replay::run(&args),

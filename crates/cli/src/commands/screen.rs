@@ -104,6 +104,7 @@ mod tests {
             ansi: false,
             svg: None,
             png: None,
+            via: None,
         };
         assert_eq!(format(false, &plain()).unwrap(), ScreenFormat::Text);
         assert_eq!(format(true, &plain()).unwrap(), ScreenFormat::Json);

@@ -1,7 +1,7 @@
 //! `swb serve`: sessions in a browser.
 
 use crate::args;
-use crate::console::eprint_text;
+use crate::console::{eprint_text, wants_colours};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use qrcode::{EcLevel, QrCode};
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
     }
     // A QR code is for people who look at a terminal.
     let width = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    context.answer(&served, |served| text(served, width))?;
+    context.answer_coloured(&served, |served| text(served, width, Paint::of_terminal()))?;
     Ok(0)
 }
 
@@ -122,7 +122,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// What people see; a QR code if the output is a terminal that is wide enough for it.
-fn text(served: &Served, width: Option<usize>) -> String {
+fn text(served: &Served, width: Option<usize>, paint: Paint) -> String {
     let mut out = format!("Local:    {}\n", served.url);
     for url in &served.network_urls {
         out.push_str(&format!("Network:  {url}\n"));
@@ -136,14 +136,30 @@ fn text(served: &Served, width: Option<usize>) -> String {
         ));
     }
     let far = served.network_urls.first().unwrap_or(&served.url);
-    if let Some(code) = width.and_then(|width| qr_code(far, width)) {
+    if let Some(code) = width.and_then(|width| qr_code(far, width, paint)) {
         out.push_str(&format!("\n{code}"));
     }
     out
 }
 
-/// A QR code in half blocks, dark on light whatever the terminal's colours are; `None` if it is too wide.
-fn qr_code(text: &str, width: usize) -> Option<String> {
+/// How a QR code is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// Black on white, whatever the terminal's colours are.
+    Colours,
+    /// With the terminal's own colours, which have to be light on dark.
+    Blocks,
+}
+
+impl Paint {
+    /// How the user's terminal can show one.
+    pub(super) fn of_terminal() -> Self {
+        if wants_colours() { Self::Colours } else { Self::Blocks }
+    }
+}
+
+/// A QR code in half blocks; `None` if it is too wide.
+pub(super) fn qr_code(text: &str, width: usize, paint: Paint) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
     let size = code.width();
     let margin = 2;
@@ -151,21 +167,29 @@ fn qr_code(text: &str, width: usize) -> Option<String> {
         return None;
     }
     let colors = code.to_colors();
-    let dark = |x: usize, y: usize| {
+    // Whether the foreground draws a module: the dark ones in black on white, else the light ones.
+    let drawn = |x: usize, y: usize| {
         let inside = (margin..size + margin).contains(&x) && (margin..size + margin).contains(&y);
-        inside && colors.get((y - margin) * size + x - margin) == Some(&qrcode::Color::Dark)
+        let dark = inside && colors.get((y - margin) * size + x - margin) == Some(&qrcode::Color::Dark);
+        dark == (paint == Paint::Colours)
+    };
+    // From the fixed part of the palette: themes change the first sixteen colours.
+    let (begin, end) = match paint {
+        Paint::Colours => ("\x1b[38;5;16;48;5;231m", "\x1b[0m"),
+        Paint::Blocks => ("", ""),
     };
     let mut out = String::new();
     for y in (0..size + 2 * margin).step_by(2) {
+        out.push_str(begin);
         for x in 0..size + 2 * margin {
-            // On a dark terminal a light module has to be drawn, a dark one is the background.
-            out.push(match (dark(x, y), dark(x, y + 1)) {
-                (false, false) => '█',
-                (false, true) => '▀',
-                (true, false) => '▄',
-                (true, true) => ' ',
+            out.push(match (drawn(x, y), drawn(x, y + 1)) {
+                (true, true) => '█',
+                (true, false) => '▀',
+                (false, true) => '▄',
+                (false, false) => ' ',
             });
         }
+        out.push_str(end);
         out.push('\n');
     }
     Some(out)
@@ -199,8 +223,29 @@ mod tests {
     #[test]
     fn a_code_is_drawn_only_where_it_fits() {
         let url = served("127.0.0.1", &[], None).url;
-        let code = qr_code(&url, 80).unwrap();
+        let code = qr_code(&url, 80, Paint::Blocks).unwrap();
         assert!(code.lines().count() <= 24 && code.lines().all(|line| line.chars().count() <= 80), "{code}");
-        assert_eq!(qr_code(&url, 20), None);
+        assert_eq!(qr_code(&url, 20, Paint::Blocks), None);
+    }
+
+    #[test]
+    fn a_code_in_colours_is_black_on_white_and_the_inverse_of_one_without() {
+        let url = served("127.0.0.1", &[], None).url;
+        let blocks = qr_code(&url, 80, Paint::Blocks).unwrap();
+        let colours = qr_code(&url, 80, Paint::Colours).unwrap();
+        let inverse = |drawn: char| match drawn {
+            '█' => ' ',
+            '▀' => '▄',
+            '▄' => '▀',
+            ' ' => '█',
+            other => other,
+        };
+        for (colours, blocks) in colours.lines().zip(blocks.lines()) {
+            let cells = colours.strip_prefix("\x1b[38;5;16;48;5;231m").unwrap();
+            assert_eq!(
+                cells.strip_suffix("\x1b[0m").unwrap(),
+                blocks.chars().map(inverse).collect::<String>()
+            );
+        }
     }
 }

@@ -66,16 +66,8 @@ enum CoopCommand {
     Shutdown,
     /// Serve sessions to browsers
     Serve(swb_args::ServeArgs),
-    /// Not offered yet
-    #[command(hide = true)]
-    Tunnel(IgnoredArgs),
-}
-
-#[derive(Debug, Args)]
-struct IgnoredArgs {
-    /// Arguments of the original command
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _args: Vec<OsString>,
+    /// Reach sessions from anywhere, without a server in between
+    Tunnel(swb_args::TunnelArgs),
 }
 
 #[derive(Debug, Args)]
@@ -159,7 +151,7 @@ fn dispatch(cli: CoopCli) -> Outcome {
             session::open_shell(&context, target, vec![args.command], Some(args.new))
         }
         Some(CoopCommand::Ls) => {
-            commands::ls::run(&context, &swb_args::LsArgs { running: true, watch: false })
+            commands::ls::run(&context, &swb_args::LsArgs { running: true, watch: false, via: None })
         }
         Some(CoopCommand::Kill(args)) => commands::kill::run(&context, &args),
         Some(CoopCommand::Logs(args)) => {
@@ -176,14 +168,8 @@ fn dispatch(cli: CoopCli) -> Outcome {
             commands::shutdown::run(&context, &swb_args::ShutdownArgs { kill: false })
         }
         Some(CoopCommand::Serve(args)) => commands::serve::run(&context, args),
-        Some(CoopCommand::Tunnel(_)) => Err(not_offered("tunnel")),
+        Some(CoopCommand::Tunnel(args)) => commands::tunnel::run(&context, args),
     }
-}
-
-/// The failure of a command that coop has and we do not.
-fn not_offered(command: &str) -> Failure {
-    Failure::general(format!("this version does not offer '{command}'"))
-        .hint("`coop serve` shows sessions in browsers, `ssh -t HOST coop attach` in terminals")
 }
 
 /// The given name, or the current directory: a path stands for the session of that workspace (CO-30).

@@ -80,9 +80,15 @@ fn only_the_answer_is_printed() {
 fn the_latest_session_of_the_directory_continues_by_default() {
     let swb = scripted();
     let first = swb.ok(&["chat", "-m", "session"]);
-    let second = swb.ok(&["chat", "-m", "session"]);
+    let again = swb.run(&["chat", "-m", "session"]);
+    let second = String::from_utf8_lossy(&again.stdout).into_owned();
     let (name, number) = second.trim().split_once(' ').expect("a name and a number");
     assert!(first.trim() == format!("{name} 1") && number == "2", "{first} {second}");
+    let reported = said(&again);
+    let talk = reported.strip_prefix("[continues conversation ").and_then(|rest| rest.split_once(", "));
+    let (talk, rest) = talk.unwrap_or_else(|| panic!("{reported}"));
+    assert_eq!(rest, "in which scripted answers; --new starts another]\n");
+    assert_eq!(said(&swb.run(&["chat", talk, "-m", "session"])), "", "the user has named it");
     assert!(swb.ok(&["chat", "--new", "-m", "session"]).trim().ends_with(" 1"));
     let other = swb.workspace("other");
     let other = other.to_str().expect("UTF-8");
@@ -144,7 +150,7 @@ fn without_a_terminal_approvals_are_denied_by_default() {
     assert_eq!(permit(&[]), "permit: no\n");
     assert_eq!(permit(&["--no"]), "permit: no\n");
     assert_eq!(permit(&["--yes"]), "permit: yes\n");
-    let hint = |args: &[&str]| said(&swb.run(&[&["chat", "-m", "permit:rm -rf x"], args].concat()));
+    let hint = |args: &[&str]| said(&swb.run(&[&["chat", "--new", "-m", "permit:rm -rf x"], args].concat()));
     let denied = hint(&[]);
     assert!(denied.contains("denied") && denied.contains("--yes") && denied.lines().count() == 1, "{denied}");
     assert_eq!((hint(&["--no"]), hint(&["--yes"])), (String::new(), String::new()));

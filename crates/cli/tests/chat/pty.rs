@@ -119,6 +119,28 @@ fn a_running_program_can_be_stopped() {
     assert_eq!(client.answer_to("echo again"), "again", "the same shell goes on");
 }
 
+// A program that ignores Ctrl+C is not said to have stopped.
+#[test]
+fn a_program_that_goes_on_after_a_stop_is_reported() {
+    let swb = with_shell();
+    let mut client = swb.chat_in("sh");
+    client.answer_to("true");
+    let ignores =
+        "import signal; signal.signal(2, lambda *_: 0); print(3 * 7); [signal.pause() for _ in iter(int, 1)]";
+    let id = client.prompt(&format!("python3 -c '{ignores}'"));
+    client.until("21");
+    client.ok("chat_stop", json!({}));
+    let end = client.generation(&id);
+    assert_eq!(end.status(), "stopped");
+    let notice = end.answer["data"]["notice"].as_str().unwrap_or_default().to_owned();
+    assert!(notice.contains("python3 has not stopped") && notice.contains("swb attach sh"), "{notice}");
+    let evidence = swb.json(&["explain", "sh"]);
+    assert_eq!((&evidence["state"], &evidence["foreground"]), (&json!("working"), &json!("python3")));
+    let asked = swb.run(&["ask", "sh", "echo more"]);
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(said.contains("python3 runs there") && said.contains("swb attach sh"), "{said}");
+}
+
 #[test]
 fn an_ended_terminal_is_created_again() {
     let swb = with_shell();

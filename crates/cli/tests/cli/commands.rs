@@ -8,7 +8,7 @@ use swb_testkit::{Swb, Terminal, in_time, is_alive, text, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see, in the order of the help.
-const VERBS: [&str; 38] = [
+const VERBS: [&str; 40] = [
     "run",
     "attach",
     "shell",
@@ -34,6 +34,8 @@ const VERBS: [&str; 38] = [
     "workspace",
     "serve",
     "token",
+    "tunnel",
+    "rendezvous",
     "trust",
     "record",
     "replay",
@@ -171,7 +173,13 @@ fn kill_removes_ended_sessions() {
     let swb = Swb::start(EXE);
     swb.run(&["run", "-n", "done", "--", "true"]);
     assert_eq!(swb.json(&["ls"])[0]["name"], "done");
-    swb.ok(&["kill", "done"]);
+    // It cannot be restarted, and the error says how to start it again; coop's clients are told what coop tells them.
+    let restart = json!({"cmd": "restart", "session": "done"});
+    let refused = swb.control().ask(&restart);
+    assert_eq!(refused["error"], "SESSION_ENDED", "{refused}");
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains("swb run -n done --")), "{refused}");
+    assert_eq!(swb.coop().error(&restart), "SESSION_NOT_FOUND");
+    assert_eq!(swb.ok(&["kill", "done"]), "Removed session done, which had ended\n");
     assert_eq!(swb.json(&["ls"]), json!([]));
     assert_eq!(swb.run(&["kill", "done"]).status.code(), Some(3));
 }

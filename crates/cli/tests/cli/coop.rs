@@ -99,13 +99,13 @@ fn an_agent_that_cannot_be_started_is_an_error() {
     assert_eq!(list(&swb), Vec::<Value>::new());
 }
 
+// CO-31, CO-47
 #[test]
-fn commands_that_are_not_offered_say_so() {
-    let swb = Swb::new(EXE);
+fn a_tunnel_needs_a_session_that_exists() {
+    let swb = Swb::start(EXE);
     let output = run(&swb, swb.dir(), &["tunnel", "x"]);
-    assert_eq!(output.status.code(), Some(1));
-    let error = text(&output.stderr);
-    assert!(error.starts_with("coop: this version does not offer 'tunnel'"), "{error}");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).starts_with("coop: no session named 'x'"), "{}", text(&output.stderr));
 }
 
 // CO-42

@@ -429,6 +429,11 @@ fn attach_and_logs_default_to_this_directory() {
     terminal.until("here it is");
     let output = swb.command(&["logs"]).current_dir(&dir).output().expect("it runs");
     assert_eq!(text(&output.stdout), "here it is\r\n");
+    assert_eq!(text(&output.stderr), "swb: session p\n", "the output does not name it");
+    let output = swb.command(&["explain"]).current_dir(&dir).output().expect("it runs");
+    assert_eq!(text(&output.stderr), "swb: session p\n");
+    let output = swb.command(&["turns", "-n", "0"]).current_dir(&dir).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
     let output =
         swb.command(&["shell", "--", "sh", "-c", "exit 8"]).current_dir(&dir).output().expect("it runs");
     assert_eq!(output.status.code(), Some(8));

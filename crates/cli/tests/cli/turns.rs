@@ -463,18 +463,44 @@ fn a_turn_is_sent_unchanged_or_in_a_template() {
 }
 
 #[test]
-fn multi_line_text_that_may_submit_is_warned_about() {
+fn text_of_several_lines_is_not_typed_where_each_would_be_submitted() {
     let swb = Swb::start(EXE);
     start(&swb, "from", &BASH, "ready");
     swb.ok(&["run", "-d", "-n", "to", "--", "cat"]);
     swb.ok(&["ask", "from", "seq 1 3"]);
-    let relayed = swb.run(&["relay", "from", "to", "--submit"]);
-    assert!(said(&relayed).contains("does not support bracketed paste"), "{}", said(&relayed));
-    wrote(&swb, "to", "\r\n3\r\n");
-    assert!(swb.json(&["relay", "from", "to"])["warning"].is_string());
+    swb.ok(&["capture", "from"]);
+    for refused in [
+        &["relay", "from", "to", "--submit"][..],
+        &["relay", "from", "to"],
+        &["relay", "from", "to", "--force", "--verbatim"],
+        &["paste", "to"],
+    ] {
+        let output = swb.run(refused);
+        let said = said(&output);
+        assert!(said.contains("each would be submitted by itself") && said.contains("--raw"), "{said}");
+        assert!(!output.status.success(), "{refused:?}");
+    }
+    swb.ok(&["relay", "from", "to", "--raw"]);
+    wrote(&swb, "to", "\r\n2\r\n");
     swb.ok(&["ask", "from", "echo one line"]);
-    // Its last line was not submitted.
     assert_eq!(swb.json(&["relay", "from", "to", "--force"])["warning"], json!(null));
+    // A shell that would run them is recognised whatever its script is.
+    let eval = r#"while read -r line; do eval "$line"; done"#;
+    swb.ok(&["run", "-d", "-n", "evaluates", "--", "sh", "-c", eval]);
+    let output = swb.run(&["relay", "from", "evaluates", "--submit"]);
+    assert!(!output.status.success() && said(&output).contains("would run the text"), "{}", said(&output));
+}
+
+#[test]
+fn the_answer_to_several_lines_is_complete_without_bracketed_paste() {
+    let swb = Swb::start(EXE);
+    // Python's own line editing has it off, and so has a terminal without one.
+    let python = ["env", "TERM=dumb", "PYTHON_BASIC_REPL=1", "python3", "-q"];
+    start(&swb, "py", &python, "ready");
+    let answer = swb.ok(&["ask", "py", "print('a' * 3)\nprint('b' * 3)\nprint('c' * 3)"]);
+    let answers: Vec<&str> = answer.lines().filter(|line| !line.contains("print")).collect();
+    assert_eq!(answers, ["aaa", "bbb", "ccc"], "{answer}");
+    assert_eq!(swb.json(&["turns", "py"]).as_array().map(Vec::len), Some(1));
 }
 
 #[test]

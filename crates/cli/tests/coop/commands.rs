@@ -476,19 +476,6 @@ fn kill_all_ends_every_session() {
     swb.coop().ok(&json!({"cmd": "kill", "all": true}));
 }
 
-// ---- web and tunnel ----
-
-// CO-47; `tunnel` is known and not offered.
-#[test]
-fn unsupported_commands_are_reported() {
-    let swb = Swb::start(EXE);
-    swb.make("x", &["cat"]);
-    let mut client = swb.coop();
-    assert_eq!(client.error(&json!({"cmd": "tunnel", "session": "x"})), "NOT_IMPLEMENTED");
-    assert_eq!(client.error(&json!({"cmd": "tunnel"})), "INVALID_COMMAND");
-    client.ok(&json!({"cmd": "ls"}));
-}
-
 // ---- shutdown, detach ----
 
 // CO-48

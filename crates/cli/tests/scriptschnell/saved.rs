@@ -191,7 +191,8 @@ fn nothing_is_written_before_the_first_save() {
     assert_eq!(files_with(&swb, "later-words"), [] as [PathBuf; 0]);
 }
 
-// SS-46: what was not saved is gone after an orderly stop, and what was said after a save, too.
+// SS-46: what was not saved is gone after an orderly stop; a conversation that was saved is saved again, also if the save was
+// that of an earlier daemon.
 #[test]
 fn unsaved_sessions_do_not_survive() {
     let mut swb = Swb::scripted(EXE, "");
@@ -204,7 +205,18 @@ fn unsaved_sessions_do_not_survive() {
     restart(&mut swb);
     let mut client = swb.chat();
     assert!(item(&mut client, "unsaved").is_none());
-    assert_eq!(messages_of(&load(&mut client, "saved")), pairs(&[("user", "say:one"), ("assistant", "one")]));
+    let said = |words: &[&'static str]| -> Vec<(String, String)> {
+        let pair = |word: &&str| pairs(&[("user", &format!("say:{word}")), ("assistant", word)]);
+        words.iter().flat_map(pair).collect()
+    };
+    assert_eq!(messages_of(&load(&mut client, "saved")), said(&["one", "two"]));
+    client.answer_to("say:four");
+    swb.kill_daemon();
+    let mut client = swb.chat();
+    load(&mut client, "saved");
+    client.answer_to("say:five");
+    restart(&mut swb);
+    assert_eq!(messages_of(&load(&mut swb.chat(), "saved")), said(&["one", "two", "four", "five"]));
 }
 
 // SS-48: on shutdown.

@@ -82,6 +82,20 @@ fn signing_in_sets_a_strict_cookie_and_replaces_the_address() {
 }
 
 #[test]
+fn signing_out_makes_the_browser_forget_its_cookie() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    let (cookie, origin) = (cookie(&web), origin(&web));
+    let out = web.bare("POST", "/api/sign-out", &[&cookie, &origin], "");
+    assert_eq!(out.status, 204);
+    let set = out.header("set-cookie").unwrap();
+    assert!(set.starts_with(&format!("swb-{}=;", web.port)) && set.contains("Max-Age=0"), "{set}");
+    // Other sites cannot do that.
+    assert_eq!(web.bare("POST", "/api/sign-out", &[&cookie, "Origin: http://evil.example"], "").status, 403);
+    assert_eq!(web.bare("POST", "/api/sign-out", &[&cookie], "").status, 403);
+}
+
+#[test]
 fn every_response_has_the_security_headers() {
     let swb = Swb::start(SWB);
     let web = swb.web();

@@ -96,7 +96,7 @@ fn bad_messages_get_an_error_and_the_connection_stays() {
     );
     // A message over the limit ends this connection only.
     let mut other = web.socket("/api/control");
-    control.raw_text(&"x".repeat(2 << 20));
+    control.raw_text_until_refused(&"x".repeat(2 << 20));
     control.closed();
     assert_eq!(other.ask(&json!(1), json!({"cmd": "ls"}))["ok"], true);
 }

@@ -21,11 +21,14 @@ fn a_server_is_started_once_per_address_and_stopped() {
     swb.make("a", &["cat"]);
     let mut terminal = web.socket("/ws?session=a");
     terminal.message("attached");
+    let mut control = web.socket("/api/control");
+    control.ask(&json!(1), json!({"cmd": "whoami"}));
     let status = swb.json(&["status"]);
     assert_eq!(status["web"].as_array().unwrap().len(), 2, "{status}");
     assert!(swb.ok(&["status"]).contains(&format!("http://127.0.0.1:{port}")));
     assert!(swb.ok(&["serve", "--stop"]).contains('2'));
-    terminal.closed();
+    assert_eq!(terminal.closed(), Some(1001), "a page shows that the server was stopped");
+    assert_eq!(control.closed(), Some(1001));
     wait_for("the port to be free", || TcpStream::connect(("127.0.0.1", web.port)).is_err().then_some(()));
     assert_eq!(swb.json(&["serve", "--stop"]), json!({"stopped": 0}));
     let fresh = swb.json(&["serve", "--port", &port]);
@@ -69,7 +72,12 @@ fn servers_are_back_after_a_crash_and_an_upgrade() {
     swb.make("a", &["cat"]);
     for again in [&["status"][..], &["upgrade"]] {
         match again {
-            ["upgrade"] => drop(swb.ok(&["upgrade"])),
+            ["upgrade"] => {
+                let mut terminal = web.socket("/ws?session=a");
+                terminal.message("attached");
+                swb.ok(&["upgrade"]);
+                assert_ne!(terminal.closed(), Some(1001), "the server returns");
+            }
             _ => drop(swb.kill_daemon()),
         }
         wait_for("the server to be back", || {

@@ -201,3 +201,33 @@ fn many_clients_get_the_same_bytes() {
     drop(clients);
     wait_for("the clients to leave", || (web_clients(&swb, "a") == Some(0)).then_some(()));
 }
+
+/// During a flood, one of many clients that has lagged gets the screen now and then, and not the flood: a hundred of them
+/// would otherwise take the processor from the program.
+#[test]
+fn clients_that_keep_lagging_get_pictures_instead_of_the_flood() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    swb.script("a", "read go; yes 0123456789012345678901234567890123456789");
+    let mut clients: Vec<_> = (0..12).map(|_| web.socket("/ws?session=a&repaint=1")).collect();
+    for client in &mut clients {
+        client.message("attached");
+    }
+    clients[0].input(b"\r");
+    // More than the connections hold, so that all of them lag.
+    let offset = || swb.session("a").and_then(|item| item["offset"].as_u64());
+    wait_for("the flood", || offset().filter(|offset| *offset > 64 << 20));
+    // What the connection held when it began to lag comes first.
+    let slow = &mut clients[0];
+    slow.message("lagged");
+    slow.message("lagged");
+    let spans: Vec<usize> = (0..12)
+        .map(|_| {
+            let before = slow.output().len();
+            slow.message("lagged");
+            slow.output().len() - before
+        })
+        .collect();
+    let short = spans.iter().filter(|span| **span < 128 << 10).count();
+    assert!(short >= spans.len() / 2, "{spans:?}");
+}

@@ -22,6 +22,10 @@ fn a_token_is_shown_once_and_listed_without_its_secret() {
         let refused = swb.run(&["token", "add", bad[0], bad[1]]);
         assert_eq!(refused.status.code(), Some(2), "{bad:?}");
     }
+    let nowhere = swb.run(&["token", "add", "--session", "nosuch"]);
+    assert_eq!(nowhere.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&nowhere.stderr);
+    assert!(said.contains("nosuch") && nowhere.stdout.is_empty(), "{nowhere:?}");
     let unknown = swb.run(&["token", "revoke", "nothing"]);
     assert_eq!(unknown.status.code(), Some(1));
 }

@@ -368,7 +368,12 @@ impl ChatState {
         self.asks.clear();
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
-                let ending = if end.status == "stopped" { AnswerEnd::Stopped } else { AnswerEnd::Completed };
+                let ending = match &end.notice {
+                    // It says what has become of the answer.
+                    Some(notice) => AnswerEnd::Failed(notice.clone()),
+                    None if end.status == "stopped" => AnswerEnd::Stopped,
+                    None => AnswerEnd::Completed,
+                };
                 self.transcript.end(&ending, &usage(&end), now);
             }
             Ok(_) => {}

@@ -86,6 +86,7 @@ fn end(status: &str) -> ServerMessage {
         session_id: String::new(),
         usage: None,
         context_usage: None,
+        notice: None,
     })
 }
 
