@@ -1,5 +1,5 @@
 import react from '@vitejs/plugin-react';
-import { defineConfig, type ProxyOptions } from 'vite';
+import { defineConfig, type HtmlTagDescriptor, type Plugin, type ProxyOptions } from 'vite';
 
 // `SWB_DEV_SERVER` is the address of a running `swb serve`, for work on the page against real sessions:
 //
@@ -19,8 +19,39 @@ const proxy: Record<string, ProxyOptions> = server
     }
   : {};
 
+/**
+ * Names the view, its style and the tables of widths in the document. The first script imports the view, so a browser would begin to load it
+ * only once that script runs.
+ */
+function preloadView(): Plugin {
+  return {
+    name: 'preload-view',
+    apply: 'build',
+    transformIndexHtml: {
+      order: 'post',
+      handler(_html, { bundle = {} }) {
+        const chunk = (name: string) => {
+          const found = Object.values(bundle).find((file) => file.type === 'chunk' && file.name === name);
+          if (found?.type !== 'chunk') throw new Error(`no chunk ${name}`);
+          return found;
+        };
+        const tag = (rel: string, file: string): HtmlTagDescriptor => ({ tag: 'link', attrs: { rel, crossorigin: true, href: `/${file}` }, injectTo: 'head' });
+        // The view shares its parts with the page for tunnels, so they are in a file of their own.
+        const view = chunk('view');
+        const parts = view.imports.flatMap((file) => {
+          const part = bundle[file];
+          return part?.type === 'chunk' && !part.isEntry ? [part] : [];
+        });
+        const styles = [view, ...parts].flatMap((part) => [...(part.viteMetadata?.importedCss ?? [])]);
+        const modules = [view, ...parts, chunk('addon-unicode-graphemes')];
+        return [...modules.map(({ fileName }) => tag('modulepreload', fileName)), ...[...new Set(styles)].map((file) => tag('stylesheet', file))];
+      },
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), preloadView()],
   build: {
     target: 'es2022',
     // cargo names a directory of its own.

@@ -68,7 +68,7 @@ export const ACTIONS: readonly Action[] = [
   { id: 'relay', title: 'Relay the last turn to another session…', group: 'Session', available: (app) => hasAgent(app) && app.may('prompt'), run: (app) => withSession(app, (session) => app.show({ kind: 'relay', from: session })) },
   { id: 'watch', title: 'Switch between watching and typing', titleNow: watchTitle, group: 'Session', available: (app) => hasTerminal(app) && drives(app), run: (app) => withSession(app, (session) => app.toggleWatching(session)) },
   { id: 'filter', title: 'Switch the input filter of this session', group: 'Session', available: (app) => hasAgent(app) && app.may('filter'), run: (app) => withSession(app, (session) => void switchFilter(app, session)) },
-  { id: 'restart', title: 'Restart the agent', group: 'Session', available: (app) => hasAgent(app) && drives(app) && !hasEnded(app), run: (app) => withSession(app, (session) => void app.run('restart', { session })) },
+  { id: 'restart', title: 'Restart the agent…', group: 'Session', available: (app) => hasAgent(app) && drives(app) && !hasEnded(app), run: (app) => withSession(app, (session) => app.show({ kind: 'restart', session })) },
   { id: 'end-shell', title: 'End this shell…', group: 'Session', available: (app) => drives(app) && shellOf(app) !== null, run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: shellOf(app) })) },
   { id: 'kill', title: 'Kill this session…', titleNow: (app) => (!hasAgent(app) ? 'Delete this conversation…' : hasEnded(app) ? 'Remove this session…' : 'Kill this session…'), group: 'Session', available: (app) => hasPane(app) && (hasAgent(app) ? drives(app) : app.may('chat')), run: (app) => withSession(app, (session) => app.show({ kind: 'kill', session, pty: null })) },
 
@@ -92,6 +92,7 @@ export const ACTIONS: readonly Action[] = [
   { id: 'standard-size', title: 'Standard text size in terminals', group: 'View', run: (app) => app.changeFontSize(0) },
   { id: 'notifications', title: 'Switch notifications on or off', titleNow: (app) => (app.store.get().notifications ? 'Switch notifications off' : 'Notify me when a session asks'), group: 'View', run: (app) => void app.toggleNotifications() },
 
+  { id: 'sign-out', title: 'Sign out of this browser', group: 'Help', run: (app) => void app.signOut() },
   { id: 'help', title: 'Keyboard shortcuts', group: 'Help', keys: '?', available: (app) => !app.store.get().phone, run: (app) => app.show({ kind: 'help' }) },
 ];
 

@@ -2,7 +2,8 @@ import { type ControlEvent, OperationError, type OperationName, type Replies } f
 import { ReconnectingChannel } from '../transport/reconnecting';
 import type { Transport } from '../transport/transport';
 
-export type ConnectionState = 'connecting' | 'open' | 'lost' | 'signed-out';
+/** `stopped` is `lost` with a known reason: the web server was stopped, and may be started again. */
+export type ConnectionState = 'connecting' | 'open' | 'lost' | 'stopped' | 'signed-out';
 
 interface Pending {
   resolve(reply: never): void;
@@ -31,6 +32,7 @@ export class ControlClient {
   private eventsId = 0;
   private cursor: string | number | null = null;
   private open = false;
+  private stopped = false;
 
   constructor(
     transport: Transport,
@@ -41,11 +43,16 @@ export class ControlClient {
       request: () => ({ kind: 'control' }),
       open: () => {
         this.open = true;
+        this.stopped = false;
         this.followEvents();
         this.onState('open');
       },
       text: (message) => this.receive(message),
-      lost: () => this.fail('lost'),
+      lost: (stopped) => {
+        // Later attempts fail without a reason.
+        this.stopped ||= stopped;
+        this.fail(this.stopped ? 'stopped' : 'lost');
+      },
       signedOut: () => this.fail('signed-out'),
     });
   }

@@ -6,8 +6,11 @@ import { OutputPosition } from './output-position';
 export type TerminalState = 'connecting' | 'open' | 'lost' | 'ended' | 'signed-out';
 
 export interface TerminalHandlers {
-  /** Bytes for the terminal, in order with the messages; `pictureEnds` marks the last piece of a picture. */
-  output(bytes: Uint8Array, pictureEnds: boolean): void;
+  /**
+   * Bytes for the terminal, in order with the messages; `pictureEnds` marks the last piece of a picture. `handled` is
+   * called once they are parsed.
+   */
+  output(bytes: Uint8Array, pictureEnds: boolean, handled: () => void): void;
   message(message: ServerMessage): void;
   state(state: TerminalState): void;
 }
@@ -30,9 +33,9 @@ export class TerminalConnection {
       request: () => ({ kind: 'terminal', session, pty, resume: this.position.offset, watch: this.watch }),
       open: () => {},
       text: (text) => this.receive(text),
-      binary: (bytes) => {
+      binary: (bytes, handled) => {
         const { pictureEnds } = this.position.bytes(bytes.length);
-        this.handlers.output(bytes, pictureEnds);
+        this.handlers.output(bytes, pictureEnds, handled);
       },
       lost: () => {
         this.position.lost();

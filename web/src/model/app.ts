@@ -1,4 +1,5 @@
 import { ConnectionLost, type ConnectionState, ControlClient } from '../client/control';
+import { EarlyTerminal } from '../client/early-terminal';
 import { loadLayout, saveLayout } from '../layout/saved';
 import * as tree from '../layout/tree';
 import type { ControlEvent, ConversationItem, OperationName, Replies, SessionItem } from '../protocol/control';
@@ -14,6 +15,8 @@ import { type AppState, INITIAL_STATE, type Notice, type Overlay } from './state
 import { Store } from './store';
 
 const NOTICE_MS = 6000;
+/** How long the page stays empty for the sake of the first list. */
+const FIRST_LIST_MS = 300;
 export const NARROW = '(max-width: 720px)';
 
 /**
@@ -27,6 +30,7 @@ export class App {
   readonly screens = new Map<number, TerminalScreen>();
   /** Opens the search bar of a pane; registered by the pane. */
   readonly searches = new Map<number, () => void>();
+  readonly early: EarlyTerminal;
   private readonly refresher: Refresher;
   private readonly tab = new TabIndicator();
   private nextNotice = 1;
@@ -35,6 +39,7 @@ export class App {
     const narrow = matchMedia(NARROW);
     this.store = new Store<AppState>({ ...INITIAL_STATE, ...loadSettings(), phone: narrow.matches });
     narrow.addEventListener('change', () => this.store.set({ phone: narrow.matches }));
+    this.early = new EarlyTerminal(transport);
     this.control = new ControlClient(
       transport,
       (state) => void this.connectionChanged(state),
@@ -42,6 +47,21 @@ export class App {
     );
     this.refresher = new Refresher(this.control, this.store, (before, now) => this.sessionsChanged(before, now));
     this.store.subscribe(() => this.showAttention());
+  }
+
+  /** Resolves once it is known what to show, or after a while: a daemon that does not answer is shown as well. */
+  known(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        unsubscribe();
+        resolve();
+      };
+      const unsubscribe = this.store.subscribe(() => {
+        const { sessions, layout, connection, me } = this.store.get();
+        if (sessions || (me && layout.root) || (connection !== 'connecting' && connection !== 'open')) done();
+      });
+      setTimeout(done, FIRST_LIST_MS);
+    });
   }
 
   may(ability: Ability): boolean {
@@ -84,7 +104,7 @@ export class App {
     const changed = change(layout);
     if (changed === layout) return;
     this.store.set({ layout: changed });
-    if (me) saveLayout(me.machine, changed);
+    if (me) saveLayout(this.transport.machine ?? me.machine, changed);
   }
 
   open(session: string, tab?: tree.Tab): void {
@@ -209,8 +229,21 @@ export class App {
     this.saveSettings();
   }
 
+  /** Whether terminals of a session are attached without input. */
+  watches(session: string): boolean {
+    const { phone, watching } = this.store.get();
+    // A phone watches unless its user decides otherwise: typing there would give the PTY the phone's size.
+    return !this.may('drive') || (phone ? watching.get(session) !== true : watching.get(session) === true);
+  }
+
   toggleWatching(session: string): void {
     this.store.set(({ watching }) => ({ watching: new Map(watching).set(session, !watching.get(session)) }));
+  }
+
+  /** Forgets the token of this browser and shows the page that asks for one. */
+  async signOut(): Promise<void> {
+    if (await this.transport.signOut?.()) location.replace('/');
+    else this.notify('The browser could not be signed out', 'error');
   }
 
   private saveSettings(): void {
@@ -227,15 +260,28 @@ export class App {
       return;
     }
     try {
-      const me = await this.control.request('whoami');
-      const known = this.store.get().me;
-      this.store.set({ me, wasConnected: true, ...(known?.machine === me.machine ? {} : { layout: loadLayout(me.machine) }) });
-      void this.refresher.run();
+      const greeted = this.greet();
+      void this.refresher.run(greeted);
+      await greeted;
       const [{ agents }, { workspaces }] = await Promise.all([this.control.request('agents'), this.control.request('workspaces')]);
       this.store.set({ agents, workspaces });
     } catch (error) {
       if (!(error instanceof ConnectionLost)) this.notify(error instanceof Error ? error.message : String(error), 'error');
     }
+  }
+
+  /** Finds out who we are, and on which machine: its layout is shown before the lists arrive. */
+  private async greet(): Promise<void> {
+    const me = await this.control.request('whoami');
+    const known = this.store.get().me;
+    this.store.set({ me, wasConnected: true, ...(known?.machine === me.machine ? {} : { layout: loadLayout(this.transport.machine ?? me.machine) }) });
+    if (!known) this.attachEarly();
+  }
+
+  /** Attaches to the terminal in focus before anything can draw it. */
+  private attachEarly(): void {
+    const leaf = this.focusedLeaf();
+    if (leaf?.tab.kind === 'terminal' && this.screens.size === 0) this.early.attach(leaf.session, leaf.tab.pty, this.watches(leaf.session));
   }
 
   private eventReceived(event: ControlEvent): void {
@@ -257,6 +303,7 @@ export class App {
     // Its user may have opened the drawer already; that stays open.
     if (!before && first && !this.store.get().layout.root) {
       this.setLayout((layout) => tree.showSession(layout, first.name, isConversation(first) ? tree.CHAT_TAB : tree.AGENT_TAB));
+      this.attachEarly();
       this.focusTerminal();
     }
   }

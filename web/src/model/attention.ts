@@ -44,7 +44,10 @@ function drawIcon(count: number): string | null {
 
 /** Shows in the tab's title and icon how many sessions wait for a person. */
 export class TabIndicator {
-  private shown: string | null = null;
+  private readonly link = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+  /** The icon of the document; drawing the same would delay the first paint. */
+  private readonly plain = this.link?.href ?? null;
+  private shown = '0';
 
   update(count: number, place: string): void {
     const title = `${count > 0 ? `(${count}) ` : ''}${place}`;
@@ -52,9 +55,8 @@ export class TabIndicator {
     const key = String(Math.min(count, 10));
     if (key === this.shown) return;
     this.shown = key;
-    const icon = drawIcon(count);
-    const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
-    if (icon && link) link.href = icon;
+    const icon = count === 0 ? this.plain : drawIcon(count);
+    if (icon && this.link) this.link.href = icon;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ControlClient } from '../client/control';
 import { leaves } from '../layout/tree';
-import type { ConversationItem, SessionItem } from '../protocol/control';
+import { type ConversationItem, isTooLarge, type OperationName, type Replies, type SessionItem } from '../protocol/control';
 import { base64Text } from '../text/bytes';
 import { withConversations } from './conversations';
 import { lastLine, newestByName, sameSessions, stateOf } from './sessions';
@@ -60,7 +60,8 @@ export class Refresher {
     this.soon();
   }
 
-  async run(): Promise<void> {
+  /** Fetches everything now; what arrives is shown once `ready` is. */
+  async run(ready: Promise<void> = Promise.resolve()): Promise<void> {
     if (this.running) {
       this.again = true;
       return;
@@ -68,9 +69,11 @@ export class Refresher {
     this.running = true;
     try {
       const [list, waiting, history] = await Promise.all([
-        this.control.request('ls', { details: true, all: true }),
-        this.control.request('approvals'),
-        this.control.request('history', { limit: CONVERSATIONS }),
+        this.fitting('ls', [{ details: true, all: true }, { details: true }, {}]),
+        // Their sessions are shown as asking, though not what they ask.
+        this.fitting('approvals', [{}]).catch((error: unknown) => (isTooLarge(error) ? { approvals: [] } : Promise.reject(error))),
+        this.fitting('history', [{ limit: CONVERSATIONS }, { limit: CONVERSATIONS / 5 }]),
+        ready,
       ]);
       const { approvals } = this.store.get();
       if (JSON.stringify(approvals) !== JSON.stringify(waiting.approvals)) this.store.set({ approvals: waiting.approvals });
@@ -86,6 +89,16 @@ export class Refresher {
     if (this.store.get().connection !== 'open') return;
     this.soon(this.again ? AFTER_EVENT_MS : LIST_EVERY_MS);
     this.again = false;
+  }
+
+  /** Requests what fits into a message of the transport: a tunnel has shorter ones, and each set of fields gets less. */
+  private async fitting<Name extends OperationName>(cmd: Name, [fields, ...less]: object[]): Promise<Replies[Name]> {
+    try {
+      return await this.control.request(cmd, fields);
+    } catch (error) {
+      if (less.length === 0 || !isTooLarge(error)) throw error;
+      return this.fitting(cmd, less);
+    }
   }
 
   private accept(list: SessionItem[], conversations: ConversationItem[]): void {

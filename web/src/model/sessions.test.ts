@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentState, SessionItem } from '../protocol/control';
 import { newlyWaiting } from './attention';
-import { applyEvent, attentionList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels } from './sessions';
+import { applyEvent, attentionList, endedList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels } from './sessions';
 
 function session(name: string, workspace: string, state: AgentState, since = 1): SessionItem {
   return { name, workspace, pid: 1, created: 0, ptys: [], web_clients: 0, local_clients: 0, agent: { state, since } };
@@ -16,6 +16,14 @@ describe('sessions', () => {
 
   it('groups the others by workspace', () => {
     expect(groupByWorkspace(SESSIONS).map((group) => [group.label, group.sessions.map((item) => item.name)])).toEqual([['shop', ['api', 'web']]]);
+  });
+
+  it('keeps ended sessions apart, the newest first', () => {
+    const ended = (name: string, since: number): SessionItem => ({ ...session(name, '/src/shop', 'ready', since), status: 'exited' });
+    const all = [ended('old', 1), ...SESSIONS, ended('new', 2)];
+    expect(endedList(all).map((item) => item.name)).toEqual(['new', 'old']);
+    expect(groupByWorkspace(all)).toEqual(groupByWorkspace(SESSIONS));
+    expect(listOrder(all).map((item) => item.name)).toEqual(['late', 'docs', 'api', 'web', 'new', 'old']);
   });
 
   it('steps through sessions in the order of the list', () => {

@@ -43,11 +43,16 @@ export function attentionList(sessions: readonly SessionItem[]): SessionItem[] {
   return sessions.filter(needsAttention).sort((a, b) => sinceOf(a) - sinceOf(b));
 }
 
+/** Sessions that have ended, the newest first: they are kept for their output, and are apart from those that run. */
+export function endedList(sessions: readonly SessionItem[]): SessionItem[] {
+  return sessions.filter((session) => session.status === 'exited').sort((a, b) => sinceOf(b) - sinceOf(a) || byName(a, b));
+}
+
 /** The other sessions by workspace. Groups and sessions are sorted by name, so that nothing moves while one works. */
 export function groupByWorkspace(sessions: readonly SessionItem[]): WorkspaceGroup[] {
   const groups = new Map<string, SessionItem[]>();
   for (const session of sessions) {
-    if (needsAttention(session)) continue;
+    if (needsAttention(session) || session.status === 'exited') continue;
     groups.set(session.workspace, [...(groups.get(session.workspace) ?? []), session]);
   }
   const labels = shortLabels([...groups.keys()]);
@@ -58,7 +63,7 @@ export function groupByWorkspace(sessions: readonly SessionItem[]): WorkspaceGro
 
 /** All sessions in the order in which the list shows them. */
 export function listOrder(sessions: readonly SessionItem[]): SessionItem[] {
-  return [...attentionList(sessions), ...groupByWorkspace(sessions).flatMap((group) => group.sessions)];
+  return [...attentionList(sessions), ...groupByWorkspace(sessions).flatMap((group) => group.sessions), ...endedList(sessions)];
 }
 
 /** For each path its last component, or as many of the last as it takes to tell it from the others. */

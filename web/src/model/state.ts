@@ -7,6 +7,7 @@ export type Overlay =
   | { kind: 'help' }
   | { kind: 'new-session'; workspace: string; command?: string; name?: string }
   | { kind: 'kill'; session: string; pty: number | null }
+  | { kind: 'restart'; session: string }
   | { kind: 'relay'; from: string };
 
 export interface Notice {

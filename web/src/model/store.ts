@@ -1,5 +1,3 @@
-import { useSyncExternalStore } from 'react';
-
 /** A value that components follow. The value is replaced, never changed in place. */
 export class Store<T> {
   private readonly listeners = new Set<() => void>();
@@ -18,9 +16,4 @@ export class Store<T> {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   };
-}
-
-/** Follows one part of a store; the component renders again only when that part is another value. */
-export function useStore<T, Part>(store: Store<T>, select: (value: T) => Part): Part {
-  return useSyncExternalStore(store.subscribe, () => select(store.get()));
 }

@@ -46,3 +46,8 @@ export class OperationError extends Error {
     super(message);
   }
 }
+
+/** Whether a reply was too long for the transport. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof OperationError && error.code === 'MESSAGE_TOO_LARGE';
+}

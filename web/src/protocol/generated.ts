@@ -1,4 +1,4 @@
-// Generated from the Rust types by `cargo xtask docs`: do not edit.
+// Generated from the Rust types by `cargo xtask docs`: do not edit. One file, as long as there are operations.
 
 /** State of a session's agent, in a list. */
 export interface AgentItem {
@@ -177,7 +177,7 @@ export interface DialectStatus {
 }
 
 /** Machine-readable reason of an error reply. */
-export type ErrorCode = 'AGENT_BUSY' | 'APPROVAL_NOT_FOUND' | 'BIND_FAILED' | 'CANCELLED' | 'FORBIDDEN' | 'FRONT_FAILED' | 'INTERNAL_ERROR' | 'INVALID_COMMAND' | 'LIMIT_REACHED' | 'MESSAGE_TOO_LARGE' | 'NOT_IMPLEMENTED' | 'NOT_TRUSTED' | 'PTY_NOT_FOUND' | 'SESSION_ENDED' | 'SESSION_EXISTS' | 'SESSION_NOT_FOUND' | 'SPAWN_FAILED' | 'TOKEN_NOT_FOUND' | 'TURN_NOT_FOUND' | 'TUNNEL_FAILED' | 'VERSION_MISMATCH' | 'UNKNOWN';
+export type ErrorCode = 'AGENT_BUSY' | 'APPROVAL_NOT_FOUND' | 'BIND_FAILED' | 'CANCELLED' | 'FORBIDDEN' | 'FRONT_FAILED' | 'INTERNAL_ERROR' | 'INVALID_COMMAND' | 'LIMIT_REACHED' | 'MESSAGE_TOO_LARGE' | 'NOT_IMPLEMENTED' | 'NOT_TRUSTED' | 'PROOF_FAILED' | 'PTY_NOT_FOUND' | 'SESSION_ENDED' | 'SESSION_EXISTS' | 'SESSION_NOT_FOUND' | 'SPAWN_FAILED' | 'TOKEN_NOT_FOUND' | 'TURN_NOT_FOUND' | 'TUNNEL_FAILED' | 'TUNNEL_NOT_FOUND' | 'VERSION_MISMATCH' | 'UNKNOWN';
 
 /** The reply to a request that was not carried out. */
 export interface ErrorReply {
@@ -243,6 +243,7 @@ export interface EvidenceItem {
 export interface ExplainReply {
   detail?: string;
   evidence: EvidenceItem[];
+  foreground?: string;
   last_turn?: TurnItem;
   ok: boolean;
   profile?: string;
@@ -519,12 +520,48 @@ export interface TokensReply {
   tokens: TokenItem[];
 }
 
+/** Why a tunnel ended. */
+export type TunnelEnd = 'peer' | 'expired' | 'revoked' | 'refused' | 'session' | 'daemon';
+
+/** Events after the reply to `tunnel` with `follow`. */
+export type TunnelEvent = {
+  event: 'connected';
+  peer: string;
+  tunnel: string;
+} | {
+  event: 'closed';
+  message?: string;
+  reason: TunnelEnd;
+  tunnel: string;
+};
+
+/** One tunnel in a list. */
+export interface TunnelItem {
+  peer: string | null;
+  role: Role;
+  session: string | null;
+  state: TunnelState;
+  tunnel: string;
+}
+
 /** Reply to `tunnel` (CO-47). */
 export interface TunnelReply {
+  expires?: number;
   offer_sdp: Base64;
   ok: boolean;
   qr_data: string;
   short_code: string;
+  short_url?: string;
+  tunnel?: string;
+}
+
+/** Whether a tunnel has a peer. */
+export type TunnelState = 'waiting' | 'connected';
+
+/** Reply to `tunnels`. */
+export interface TunnelsReply {
+  ok: boolean;
+  tunnels: TunnelItem[];
 }
 
 /** One turn in a list. */
@@ -711,8 +748,20 @@ export interface Requests {
     token?: string;
   };
   tunnel: {
-    session: string;
+    expires?: number;
+    follow?: boolean;
+    role?: Role;
+    session?: string;
+    stun?: string[];
+    turn?: string;
   };
+  tunnel_answer: {
+    answer: string;
+  };
+  tunnel_revoke: {
+    tunnel: string;
+  };
+  tunnels: {};
   shutdown: {
     kill?: boolean;
   };
@@ -877,6 +926,9 @@ export interface Replies {
   kill: OkReply;
   serve: ServeReply;
   tunnel: TunnelReply;
+  tunnel_answer: OkReply;
+  tunnel_revoke: OkReply;
+  tunnels: TunnelsReply;
   shutdown: OkReply;
   detach: OkReply;
   sessionls: SessionLsReply;

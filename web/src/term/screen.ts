@@ -1,15 +1,15 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { type ISearchOptions, SearchAddon } from '@xterm/addon-search';
-import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes';
 import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
-import { TerminalConnection, type TerminalState } from '../client/terminal';
+import type { EarlyTerminal } from '../client/early-terminal';
+import type { TerminalConnection, TerminalState } from '../client/terminal';
 import type { ServerMessage } from '../protocol/terminal';
-import type { Transport } from '../transport/transport';
 import { copyText } from './clipboard';
 import { graphicsCardHelps } from './graphics';
 import { sameSize, type Size, watchSize } from './size';
 import { darkScheme, searchDecorations, terminalTheme } from './theme';
+import { isPlain, loadWidths } from './widths';
 import { WriteQueue } from './write-queue';
 
 const FONT = 'ui-monospace, "SF Mono", "Cascadia Mono", "JetBrains Mono", Menlo, "DejaVu Sans Mono", Consolas, monospace';
@@ -20,7 +20,7 @@ const RESIZE_DELAY_MS = 60;
 const RESIZE_CONFIRMATION_MS = 500;
 
 export interface ScreenOptions {
-  transport: Transport;
+  early: EarlyTerminal;
   session: string;
   pty: number;
   watch: boolean;
@@ -68,6 +68,7 @@ export class TerminalScreen {
   private confirmationTimer: ReturnType<typeof setTimeout> | undefined;
   private watch: boolean;
   private ended = false;
+  private widths: Promise<void> | null = null;
 
   constructor(
     private readonly container: HTMLElement,
@@ -91,7 +92,6 @@ export class TerminalScreen {
     });
     this.terminal.loadAddon(this.fit);
     this.terminal.loadAddon(this.search);
-    this.terminal.loadAddon(new UnicodeGraphemesAddon());
     this.terminal.loadAddon(new WebLinksAddon(openLink));
     this.terminal.open(container);
     this.terminal.textarea?.setAttribute('aria-label', options.label);
@@ -104,14 +104,17 @@ export class TerminalScreen {
     this.observer = new ResizeObserver(() => this.scheduleResize());
     this.observer.observe(container);
     darkScheme.addEventListener('change', this.repaintTheme);
-    this.connection = new TerminalConnection(options.transport, options.session, options.pty, options.watch, {
-      output: (bytes, pictureEnds) => {
-        this.queue.push(bytes);
+    const { connection, begin } = options.early.connect(options.session, options.pty, options.watch, {
+      output: (bytes, pictureEnds, handled) => {
+        this.awaitWidths(bytes);
+        this.queue.push(bytes, handled);
         if (pictureEnds) this.queue.then(() => this.pictureShown());
       },
       message: (message) => this.receive(message),
       state: options.onState,
     });
+    this.connection = connection;
+    begin();
     void this.useGraphicsCard();
   }
 
@@ -198,6 +201,7 @@ export class TerminalScreen {
   }
 
   private pictureShown(): void {
+    if (!this.widths) requestAnimationFrame(() => this.loadWidths());
     if (firstPaintMarked) return;
     firstPaintMarked = true;
     requestAnimationFrame(() => performance.mark('swb-first-paint'));
@@ -258,6 +262,16 @@ export class TerminalScreen {
       return false;
     }
     return true;
+  }
+
+  /** Text beyond ASCII waits for the tables of its widths; a wrong width would stay on the screen. */
+  private awaitWidths(bytes: Uint8Array): void {
+    if (!this.widths && !isPlain(bytes)) this.loadWidths();
+  }
+
+  private loadWidths(): void {
+    this.widths ??= loadWidths(this.terminal);
+    this.queue.wait(this.widths);
   }
 
   /** Draws with WebGL where there is one; loaded later, as the first paint does not need it. */

@@ -23,6 +23,24 @@ describe('WriteQueue', () => {
     expect(most).toBeLessThanOrEqual(256 * 1024 + 32 * 1024);
   });
 
+  it('holds back what follows until it is ready', async () => {
+    const log: string[] = [];
+    const queue = new WriteQueue((bytes, parsed) => {
+      log.push(`write ${bytes.length}`);
+      parsed();
+    });
+    let ready = () => {};
+    queue.push(new Uint8Array(1));
+    queue.wait(new Promise((resolve) => (ready = resolve)));
+    queue.push(new Uint8Array(2));
+    queue.then(() => log.push('run'));
+    expect(log).toEqual(['write 1']);
+    ready();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(log).toEqual(['write 1', 'write 2', 'run']);
+  });
+
   it('runs functions in order, after earlier bytes were parsed', () => {
     const waiting: (() => void)[] = [];
     const log: string[] = [];
@@ -36,6 +54,19 @@ describe('WriteQueue', () => {
     expect(log).toEqual(['write 3']);
     waiting.shift()?.();
     expect(log).toEqual(['write 3', 'run', 'write 4']);
+  });
+
+  it('reports bytes as parsed after the last of their pieces', () => {
+    const waiting: (() => void)[] = [];
+    let parsed = 0;
+    const queue = new WriteQueue((_, done) => waiting.push(done));
+    queue.push(new Uint8Array(70_000), () => (parsed += 1));
+    expect(waiting).toHaveLength(3);
+    waiting.shift()?.();
+    waiting.shift()?.();
+    expect(parsed).toBe(0);
+    waiting.shift()?.();
+    expect(parsed).toBe(1);
   });
 
   it('writes nothing after its end', () => {

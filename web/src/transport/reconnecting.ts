@@ -6,9 +6,9 @@ export interface ReconnectingHandlers {
   request(): ChannelRequest;
   open(): void;
   text(message: string): void;
-  binary?(message: Uint8Array): void;
-  /** The channel was lost, and another attempt follows. */
-  lost(): void;
+  binary?(message: Uint8Array, handled: () => void): void;
+  /** The channel was lost, and another attempt follows; `stopped` if the server was stopped on purpose. */
+  lost(stopped: boolean): void;
   /** The daemon no longer accepts the sign-in; no attempt follows. */
   signedOut(): void;
 }
@@ -71,10 +71,10 @@ export class ReconnectingChannel {
         this.handlers.open();
       },
       text: (message) => this.handlers.text(message),
-      binary: (message) => this.handlers.binary?.(message),
-      closed: () => {
+      binary: (message, handled) => this.handlers.binary?.(message, handled),
+      closed: (stopped = false) => {
         this.channel = null;
-        this.handlers.lost();
+        this.handlers.lost(stopped);
         void this.afterLoss(opened);
       },
     });

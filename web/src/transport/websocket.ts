@@ -3,6 +3,9 @@ import type { Channel, ChannelHandlers, ChannelRequest, Reachability, Transport 
 /** Time after which a probe counts as failed. */
 const PROBE_TIMEOUT_MS = 5000;
 
+/** The close code of a server that `swb serve --stop` has ended; a daemon that restarts uses another. */
+const SERVER_STOPPED = 1001;
+
 export function channelPath(request: ChannelRequest): string {
   if (request.kind === 'control') return '/api/control';
   if (request.kind === 'chat') return '/api/chat';
@@ -22,9 +25,9 @@ export class WebSocketTransport implements Transport {
     socket.onopen = () => handlers.open();
     socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => {
       if (typeof event.data === 'string') handlers.text(event.data);
-      else handlers.binary(new Uint8Array(event.data));
+      else handlers.binary(new Uint8Array(event.data), () => {});
     };
-    socket.onclose = () => handlers.closed();
+    socket.onclose = ({ code }) => handlers.closed(code === SERVER_STOPPED);
     return {
       sendText: (message) => {
         if (socket.readyState === WebSocket.OPEN) socket.send(message);
@@ -50,6 +53,13 @@ export class WebSocketTransport implements Transport {
       return reply.status === 401 || reply.status === 403 ? 'signed-out' : 'reachable';
     } catch {
       return 'unreachable';
+    }
+  }
+  async signOut(): Promise<boolean> {
+    try {
+      return (await fetch('/api/sign-out', { method: 'POST' })).ok;
+    } catch {
+      return false;
     }
   }
 }

@@ -1,15 +1,20 @@
 import { memo, useEffect } from 'react';
 import type { Entry } from '../chat/transcript';
 import type { ChatClient } from '../client/chat';
+import { isConversation } from '../model/conversations';
+import { stateOf } from '../model/sessions';
 import { ApprovalCard, QuestionCard, ToolCard } from './ChatCards';
 import { Composer } from './Composer';
-import { useApp } from './context';
+import { useApp, useAppState } from './context';
 import { useConversation } from './conversation';
 import { EmptyState, IconButton } from './controls';
 import { defaultOption } from './Decision';
 import { useFollow } from './follow';
 import { Icon } from './Icon';
 import { Markdown } from './Markdown';
+
+/** A program that no profile fits stays in this state for ever: it must not look as if it worked. */
+const UNRECOGNISED = 'Waiting until the program is ready for input. Not every program is recognised: if nothing happens, use its terminal.';
 
 interface EntryProps {
   entry: Entry;
@@ -51,6 +56,11 @@ export function ChatView({ session }: { session: string }) {
   const { entries, running, owner, plain, status } = transcript;
   const waits = entries.some((entry) => (entry.kind === 'approval' && entry.outcome === null) || (entry.kind === 'question' && !entry.settled));
 
+  const unrecognised = useAppState((value) => {
+    const item = value.sessions?.find((candidate) => candidate.name === session);
+    return item !== undefined && !isConversation(item) && ['starting', 'unknown'].includes(stateOf(item));
+  });
+
   // Whether a conversation runs or waits is in no event; the list is fetched again instead.
   const app = useApp();
   useEffect(() => app.refresh(), [app, running, waits]);
@@ -82,8 +92,8 @@ export function ChatView({ session }: { session: string }) {
           ))}
           {running ? (
             <p className="working" role="status">
-              <span className={waits ? 'dot dot-asking' : 'dot dot-working'} aria-hidden="true" />
-              {waits ? 'Waiting for your decision' : status || 'Working'}
+              <span className={waits ? 'dot dot-asking' : unrecognised ? 'dot dot-unknown' : 'dot dot-working'} aria-hidden="true" />
+              {waits ? 'Waiting for your decision' : status || (unrecognised ? UNRECOGNISED : 'Working')}
             </p>
           ) : null}
         </div>

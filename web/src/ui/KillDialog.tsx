@@ -26,13 +26,28 @@ export function KillDialog({ session, pty }: { session: string; pty: number | nu
         : shells > 0
           ? `Its agent and ${shells === 1 ? 'its shell' : `its ${shells} shells`} end. Their scrollback is lost.`
           : 'Its agent ends, and its scrollback is lost.';
+  return <Confirmation verb={verb} what={what} effect={effect} danger={!ended} onConfirm={kill} />;
+}
+
+/** A restart ends the program as well; what it has not saved is lost. */
+export function RestartDialog({ session }: { session: string }) {
+  const app = useApp();
+  const restart = () => {
+    app.show(null);
+    void app.run('restart', { session });
+  };
+  return <Confirmation verb="Restart" what={`the agent of ${session}`} effect="Its program ends and starts again with the same command. What it is working on is interrupted." danger onConfirm={restart} />;
+}
+
+function Confirmation({ verb, what, effect, danger, onConfirm }: { verb: string; what: string; effect: string; danger: boolean; onConfirm(): void }) {
+  const app = useApp();
   return (
     <Dialog label={`${verb} ${what}`} className="dialog-small" onClose={() => app.show(null)}>
       <form
         className="form"
         onSubmit={(event) => {
           event.preventDefault();
-          kill();
+          onConfirm();
         }}
       >
         <h2>
@@ -43,7 +58,7 @@ export function KillDialog({ session, pty }: { session: string; pty: number | nu
           <button type="button" className="button" onClick={() => app.show(null)}>
             Cancel
           </button>
-          <button type="submit" className={ended ? 'button button-primary' : 'button button-danger'} data-focus-first>
+          <button type="submit" className={danger ? 'button button-danger' : 'button button-primary'} data-focus-first>
             {verb}
           </button>
         </div>

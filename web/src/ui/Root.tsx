@@ -1,9 +1,9 @@
-import { useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { actionFor, runAction } from '../actions/actions';
 import { useApp, useAppState } from './context';
 import { Help } from './Help';
 import { Inbox } from './Inbox';
-import { KillDialog } from './KillDialog';
+import { KillDialog, RestartDialog } from './KillDialog';
 import { NewSession } from './NewSession';
 import { Palette } from './Palette';
 import { Panes } from './Panes';
@@ -24,6 +24,8 @@ function Overlays() {
       return <NewSession workspace={overlay.workspace} initialCommand={overlay.command ?? ''} initialName={overlay.name ?? ''} />;
     case 'kill':
       return <KillDialog session={overlay.session} pty={overlay.pty} />;
+    case 'restart':
+      return <RestartDialog session={overlay.session} />;
     case 'relay':
       return <RelayDialog from={overlay.from} />;
     default:
@@ -49,7 +51,8 @@ function useShortcuts(): void {
   }, [app]);
 }
 
-export function Root() {
+/** The page. `banner` shows the state of the connection. */
+export function Root({ banner = <Banner /> }: { banner?: ReactNode }) {
   const app = useApp();
   const phone = useAppState((state) => state.phone);
   const drawer = useAppState((state) => state.drawer);
@@ -65,7 +68,7 @@ export function Root() {
   });
   return (
     <div className="root" data-phone={phone}>
-      <Banner />
+      {banner}
       {phone ? <PhoneHeader /> : null}
       <div className="frame" inert={signedOut}>
         {phone ? null : sidebar ? <Sidebar /> : null}

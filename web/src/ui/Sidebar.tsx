@@ -1,7 +1,7 @@
 import type { KeyboardEvent } from 'react';
 import { actionById, runAction } from '../actions/actions';
 import { describeRole } from '../model/roles';
-import { attentionList, groupByWorkspace, sinceOf, STATE_LABELS, stateOf } from '../model/sessions';
+import { attentionList, endedList, groupByWorkspace, sinceOf, STATE_LABELS, stateOf } from '../model/sessions';
 import type { SessionItem } from '../protocol/control';
 import { shortAge } from '../text/time';
 import { useApp, useAppState, useNow } from './context';
@@ -71,6 +71,7 @@ function SessionList() {
     );
   }
   const waiting = attentionList(sessions);
+  const ended = endedList(sessions);
   return (
     <>
       {waiting.length > 0 ? (
@@ -91,6 +92,14 @@ function SessionList() {
           ))}
         </section>
       ))}
+      {ended.length > 0 ? (
+        <section aria-label="Ended">
+          <h2 className="group-title">Ended</h2>
+          {ended.map((session) => (
+            <SessionRow key={session.name} session={session} now={now} />
+          ))}
+        </section>
+      ) : null}
     </>
   );
 }
@@ -122,6 +131,7 @@ export function Sidebar() {
           {approvals > 0 ? <span className="badge">{approvals}</span> : null}
         </button>
         <IconButton icon="bell" label={notifications ? 'Switch notifications off' : 'Notify me when a session asks'} pressed={notifications} onClick={() => void app.toggleNotifications()} />
+        <IconButton icon="signOut" label="Sign out of this browser" onClick={() => runAction(app, actionById('sign-out'))} />
         {phone ? null : <IconButton icon="keyboard" label="Keyboard shortcuts (?)" onClick={() => app.show({ kind: 'help' })} />}
       </footer>
     </nav>

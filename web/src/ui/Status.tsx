@@ -14,6 +14,13 @@ export function Banner() {
       </div>
     );
   }
+  if (connection === 'stopped') {
+    return (
+      <div className="banner" role="alert">
+        The web server was stopped. Your sessions keep running; <code>swb serve</code> starts it again.
+      </div>
+    );
+  }
   if (connection !== 'lost') return null;
   return <LostBanner wasConnected={wasConnected} />;
 }

@@ -27,9 +27,7 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
   const [searching, setSearching] = useState(false);
   const [results, setResults] = useState<Results>({ index: -1, count: 0 });
   const phone = useAppState((value) => value.phone);
-  const chosen = useAppState((value) => value.watching.get(leaf.session));
-  // A phone watches unless its user decides otherwise: typing there would give the PTY the phone's size.
-  const watch = !app.may('drive') || (phone ? chosen !== true : chosen === true);
+  const watch = useAppState(() => app.watches(leaf.session));
   const fontSize = useAppState((value) => value.fontSize) - (phone ? 13 - PHONE_FONT : 0);
   const { session } = leaf;
   const runs = item?.status === 'running';
@@ -46,7 +44,7 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
   useEffect(() => {
     if (!place.current) return;
     const created = new TerminalScreen(place.current, {
-      transport: app.transport,
+      early: app.early,
       session,
       pty,
       watch,

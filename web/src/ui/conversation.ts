@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { EMPTY_TRANSCRIPT, fromHistory, type Transcript } from '../chat/transcript';
 import { ChatClient } from '../client/chat';
+import { isTooLarge } from '../protocol/control';
 import { useApp, useAppState } from './context';
 
 interface View {
@@ -60,7 +61,7 @@ function useRecord(session: string, enabled: boolean): View {
     app.control.request('conversation', { session }).then(
       ({ messages }) => current && setView({ transcript: { ...fromHistory(messages, false), running }, state: 'open', failure: '' }),
       // A terminal that no conversation was held with has no record.
-      () => current && setView({ ...NOTHING, state: 'open' }),
+      (error: unknown) => current && setView(isTooLarge(error) ? { ...NOTHING, state: 'failed', failure: 'It is too long for a tunnel.' } : { ...NOTHING, state: 'open' }),
     );
     return () => {
       current = false;
