@@ -1,16 +1,7 @@
-import AxeBuilder from '@axe-core/playwright';
-import type { Page } from '@playwright/test';
 import { screenAgent } from '../support/agents';
+import { findings } from '../support/findings';
 import { expect, open, row, signIn, terminal, test } from '../support/fixtures';
 import { waitFor } from '../support/patience';
-
-/** Serious findings. What programs paint into a terminal is theirs: its colours are left out. */
-async function findings(page: Page): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).exclude('.xterm-screen').analyze();
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html} ${node.failureSummary ?? ''}`));
-}
 
 for (const colorScheme of ['dark', 'light'] as const) {
   test.describe(colorScheme, () => {

@@ -83,3 +83,13 @@ test('an answer is stopped', async ({ page, daemon }) => {
   await expect(log).toHaveAttribute('aria-busy', 'false');
   await expect(log).not.toContainText('line 399');
 });
+
+test('a program that is not recognised is not shown as working', async ({ owner, daemon }) => {
+  await daemon.script('plain', 'exec cat');
+  await row(owner, 'plain').click();
+  await owner.getByRole('tab', { name: 'Conversation' }).click();
+  await say(owner, 'plain', 'hello');
+  const log = owner.getByRole('log', { name: 'Conversation with plain' });
+  await expect(log.getByRole('status')).toContainText('Not every program is recognised');
+  await expect(log).not.toContainText('Working');
+});

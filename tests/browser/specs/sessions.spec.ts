@@ -64,6 +64,36 @@ test('kill needs a confirmation and removes the session from the page', async ({
   await expect(row(owner, 'web')).toBeVisible();
 });
 
+test('a restart of the agent needs a confirmation', async ({ owner, daemon }) => {
+  await daemon.script('api', 'echo started; exec cat');
+  const api = await open(owner, 'api');
+  await api.shows('started');
+  const starts = async () => (await daemon.swb('logs', 'api')).split('started').length - 1;
+  const dialog = owner.getByRole('dialog', { name: 'Restart the agent of api' });
+  const menu = owner.getByRole('button', { name: 'Actions for api' });
+  await menu.click();
+  await owner.getByRole('menuitem', { name: 'Restart the agent…' }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await expect(dialog).toBeHidden();
+  // Whatever was sent for a restart has arrived before this.
+  await api.enter('still the first');
+  await api.shows('still the first');
+  expect(await starts()).toBe(1);
+  await menu.click();
+  await owner.getByRole('menuitem', { name: 'Restart the agent…' }).click();
+  await dialog.getByRole('button', { name: 'Restart', exact: true }).click();
+  await expect.poll(starts).toBe(2);
+});
+
+test('sessions that have ended are listed apart from those that run', async ({ owner, daemon }) => {
+  await daemon.script('alpha', 'exit 3');
+  await daemon.session('beta');
+  const ended = owner.getByRole('region', { name: 'Ended' });
+  await expect(ended).toContainText('alpha');
+  await expect(ended).not.toContainText('beta');
+  await expect(owner.getByRole('region', { name: daemon.workspace('') })).not.toContainText('alpha');
+});
+
 test('several tabs show the same terminal', async ({ owner, context, daemon }) => {
   await daemon.session('api');
   const first = await open(owner, 'api');

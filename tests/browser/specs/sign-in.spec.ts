@@ -1,3 +1,4 @@
+import type { Page } from '@playwright/test';
 import { expect, signIn, terminal, test } from '../support/fixtures';
 
 // CO-43, CO-70
@@ -49,18 +50,73 @@ test('without a token there is only the sign-in page', async ({ page, daemon }) 
   expect(await page.content()).not.toContain('secret-name');
 });
 
-test('the first terminal is painted soon after sign-in', async ({ page, daemon }) => {
+/** When the first terminal was painted, in milliseconds after the start of the navigation. */
+async function firstPaint(page: Page, navigate: () => Promise<unknown>): Promise<number> {
+  // Nothing is executed in the page before it has received the picture: looking for the mark takes time, too.
+  const attached = page.waitForEvent('websocket', (socket) => new URL(socket.url()).pathname === '/ws');
+  const [socket] = await Promise.all([attached, navigate()]);
+  await socket.waitForEvent('framereceived', ({ payload }) => typeof payload !== 'string');
+  await page.waitForFunction(() => performance.getEntriesByName('swb-first-paint').length > 0);
+  return page.evaluate(() => performance.getEntriesByName('swb-first-paint')[0]?.startTime ?? Infinity);
+}
+
+test('the first terminal is painted soon after sign-in', async ({ page, browser, daemon }) => {
   await daemon.session('api');
   await daemon.shows('api', '$');
+  const { url } = await daemon.web();
+  // The page proper, behind the exchange of the token; after a reload it comes from the cache.
+  const first = await firstPaint(page, () => page.goto(url));
+  const again = await firstPaint(page, () => page.reload());
+  const context = await browser.newContext();
+  const other = await context.newPage();
+  const warm = await firstPaint(other, () => other.goto(url));
+  await context.close();
+  const figures = [`${Math.round(first)} ms in a new browser`, `${Math.round(warm)} ms in a new profile`, `${Math.round(again)} ms after a reload`];
+  console.log(`first terminal paint: ${figures.join(', ')}`);
+  expect(Math.max(first, warm, again)).toBeLessThan(10_000);
+});
+
+test('the page attaches to the terminal before it can draw it', async ({ page, daemon }) => {
+  await daemon.session('api');
+  await daemon.shows('api', '$');
+  const { url } = await daemon.web();
+  // The code that draws is held back until the terminal's output is there.
+  let release = () => {};
+  const received = new Promise<void>((resolve) => (release = resolve));
+  await page.route(/\/assets\/view-.*\.js/u, async (route) => {
+    await received;
+    await route.continue();
+  });
+  const attached = page.waitForEvent('websocket', (socket) => new URL(socket.url()).pathname === '/ws');
+  let sockets = 0;
+  page.on('websocket', (other) => (sockets += new URL(other.url()).pathname === '/ws' ? 1 : 0));
+  const opened = page.goto(url);
+  const socket = await attached;
+  await socket.waitForEvent('framereceived', ({ payload }) => typeof payload !== 'string');
+  release();
+  await opened;
+  await terminal(page, 'api').shows('$');
+  // It is the same connection, and it takes input.
+  await page.keyboard.type("echo ear''ly\n");
+  await terminal(page, 'api').shows('early');
+  expect(sockets).toBe(1);
+});
+
+test('a person can sign out', async ({ page, context, daemon }) => {
+  await daemon.session('api');
+  const { port, token } = await daemon.web();
   await signIn(page, daemon);
   await terminal(page, 'api').shows('$');
-  await page.waitForFunction(() => performance.getEntriesByName('swb-first-paint').length > 0);
-  const paint = await page.evaluate(() => performance.getEntriesByName('swb-first-paint')[0]?.startTime ?? Infinity);
-  // The page proper, behind the exchange of the token; a second time it comes from the cache.
-  console.log(`first terminal paint: ${Math.round(paint)} ms after the start of the navigation`);
-  await page.reload();
-  await page.waitForFunction(() => performance.getEntriesByName('swb-first-paint').length > 0);
-  const again = await page.evaluate(() => performance.getEntriesByName('swb-first-paint')[0]?.startTime ?? Infinity);
-  console.log(`first terminal paint: ${Math.round(again)} ms after a reload`);
-  expect(Math.max(paint, again)).toBeLessThan(10_000);
+  await page.getByRole('button', { name: 'Sign out of this browser' }).click();
+  await expect(page.getByLabel('Token')).toBeVisible();
+  expect(await context.cookies()).toEqual([]);
+  expect((await page.goto(`http://127.0.0.1:${port}/`))?.status()).toBe(403);
+  // The token stays valid, and the palette has the action as well.
+  await page.getByLabel('Token').fill(token);
+  await page.keyboard.press('Enter');
+  await terminal(page, 'api').shows('$');
+  await page.getByRole('button', { name: /Command palette/u }).click();
+  await page.getByRole('combobox').fill('sign out');
+  await page.keyboard.press('Enter');
+  await expect(page.getByLabel('Token')).toBeVisible();
 });

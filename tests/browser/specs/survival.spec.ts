@@ -74,3 +74,11 @@ test('a terminal takes input again after the daemon was killed', async ({ owner,
     })
     .toBe(true);
 });
+
+test('a server that is stopped is shown as stopped', async ({ owner, daemon }) => {
+  await daemon.session('api');
+  await open(owner, 'api');
+  await daemon.swb('serve', '--stop');
+  await expect(owner.getByRole('alert')).toContainText('The web server was stopped');
+  await expect(owner.locator('.banner')).not.toContainText('restarted');
+});

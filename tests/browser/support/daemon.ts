@@ -67,6 +67,11 @@ export class Daemon {
     });
   }
 
+  /** Starts a command that goes on; it ends with the daemon, at the latest. */
+  spawn(...args: string[]): ChildProcess {
+    return spawn(SWB, args, { cwd: this.workspace(''), env: this.environment(), stdio: ['pipe', 'pipe', 'inherit'] });
+  }
+
   /** Runs a command that has to succeed, and returns its output. */
   async swb(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...args);

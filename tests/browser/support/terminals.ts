@@ -159,8 +159,14 @@ export class TerminalOnPage {
   ) {}
 
   /** What it shows now, or null if it is not on the page. */
-  read(): Promise<Screen | null> {
-    return this.page.evaluate(([session, pty]) => window.swbScreen(session, pty), [this.session, this.pty] as const);
+  async read(): Promise<Screen | null> {
+    try {
+      return await this.page.evaluate(([session, pty]) => window.swbScreen(session, pty), [this.session, this.pty] as const);
+    } catch (error) {
+      // The page is on its way to another one, for example after a sign-in.
+      if (String(error).includes('Execution context was destroyed')) return null;
+      throw error;
+    }
   }
 
   async text(): Promise<string> {
