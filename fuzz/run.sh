@@ -12,7 +12,7 @@ set -eu
 
 seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
 shift
-[ $# -gt 0 ] || set -- keepty_decoder coop_decoder clippy scriptschnell web screen
+[ $# -gt 0 ] || set -- keepty_decoder coop_decoder clippy scriptschnell web screen stun tunnel
 
 cd "$(dirname "$0")"
 host=$(rustc -vV | sed -n 's/^host: //p')

@@ -2,7 +2,7 @@
 //! another; and pieces of the recorded sessions.
 //!
 //! usage: `swb-fuzz-seeds CORPUS`; makes `CORPUS/keepty_decoder`, `CORPUS/coop_decoder`, `CORPUS/clippy`,
-//! `CORPUS/scriptschnell`, `CORPUS/web` and `CORPUS/screen`.
+//! `CORPUS/scriptschnell`, `CORPUS/web`, `CORPUS/screen` and `CORPUS/stun`.
 
 // The reader of the tests, so that corpus and tests cannot disagree about the vectors.
 #[path = "../../../crates/wire/tests/vectors/mod.rs"]
@@ -48,6 +48,18 @@ const WEB: &[&str] = &[
     "desk.example.:443",
 ];
 
+/// What a TURN server may send, as the target `stun` takes it: pieces with a length in front; the first byte of each
+/// decides what becomes of it.
+const STUN: &[&[u8]] = &[
+    // Attributes of a reply that grants an allocation, and of one that grants anything.
+    b"\x28\x02\0\x20\0\x08\0\x01\xa1\x47\xe1\x12\xa6\x43\0\x16\0\x08\0\x01\xa1\x47\xe1\x12\xa6\x43\0\x0d\0\x04\0\0\x02\x58\x01\x02",
+    // Challenges with realm and nonce, signed and not.
+    b"\x19\x03\0\x09\0\x04\0\0\x04\x01\0\x14\0\x01r\0\0\0\0\x15\0\x01n\0\0\0",
+    b"\x19\x04\0\x09\0\x04\0\0\x04\x26\0\x14\0\x01r\0\0\0\0\x15\0\x01m\0\0\0",
+    // ChannelData, an indication, a second that passes, a datagram to a peer.
+    b"\x08\0\x40\0\0\x03abc\x29\0\0\x17\0\x14\x21\x12\xa4\x42transaction!\0\x12\0\x08\0\x01\x21\x13\xe1\x12\xa6\x43\0\x13\0\x01x\0\0\0\x02\x05\x01\x02\x06\x01",
+];
+
 /// Output that scrolls itself away, which recordings have little of; each is written over and over.
 const FLOODS: &[&str] = &[
     "a line of text\r\n",
@@ -78,6 +90,10 @@ fn main() -> io::Result<()> {
     fs::create_dir_all(corpus.join("web"))?;
     for (i, text) in WEB.iter().enumerate() {
         write_seed(&corpus.join(format!("web/text-{i}")), text.as_bytes())?;
+    }
+    fs::create_dir_all(corpus.join("stun"))?;
+    for (i, pieces) in STUN.iter().enumerate() {
+        write_seed(&corpus.join(format!("stun/pieces-{i}")), pieces)?;
     }
     write_recordings(&corpus.join("screen"))
 }
