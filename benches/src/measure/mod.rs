@@ -8,6 +8,7 @@ mod idle;
 mod memory;
 mod reattach;
 mod throughput;
+mod tunnel;
 mod web;
 
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub(crate) enum Measure {
     Chat,
     /// Terminals over WebSockets
     Web,
+    /// Terminals through a tunnel
+    Tunnel,
 }
 
 impl Measure {
@@ -59,6 +62,7 @@ impl Measure {
             Self::Idle => idle::take(bench),
             Self::Chat => chat::take(bench),
             Self::Web => web::take(bench),
+            Self::Tunnel => tunnel::take(bench),
         }
     }
 }

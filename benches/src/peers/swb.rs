@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -58,12 +58,30 @@ impl Swb {
         Ok(WebServer { port, token })
     }
 
+    /// Opens a tunnel, with `swb` at its other end.
+    pub(crate) fn tunnel(&self) -> Result<Tunnel> {
+        self.serve()?;
+        let mut host = self.command();
+        host.args(["tunnel", "--json", "--no-stun"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut host = host.spawn().context("no swb tunnel")?;
+        let mut line = String::new();
+        BufReader::new(host.stdout.take().context("no output")?).read_line(&mut line)?;
+        let offer: Value = serde_json::from_str(&line).context("swb tunnel printed no JSON")?;
+        let url = offer["short_url"].as_str().context("swb tunnel has no address")?;
+        let mut guest = self.command();
+        guest.args(["ls", "--watch", "--json", "--via", url]).stdin(Stdio::null()).stdout(Stdio::null());
+        let guest = guest.spawn().context("no peer")?;
+        let dir = self.place.runtime().join(format!("switchboard/via-{}", guest.id()));
+        let socket = dir.join("switchboard/control.sock");
+        let tunnel = Tunnel { host, guest, socket };
+        wait::until(wait::STEP, || Control::open(tunnel.socket.clone()).ok())
+            .context("the tunnel did not open")?;
+        Ok(tunnel)
+    }
+
     /// A client's connection to a session, on which frames of terminal bytes follow.
     pub(crate) fn stream(&self, session: &str) -> Result<UnixStream> {
-        let mut control = self.connect()?;
-        let (cols, rows) = SIZE;
-        control.ask(&json!({"cmd": "attach", "session": session, "cols": cols, "rows": rows}))?;
-        Ok(control.stream)
+        self.connect()?.attach(session)
     }
 
     fn command(&self) -> Command {
@@ -72,6 +90,30 @@ impl Swb {
 
     fn connect(&self) -> Result<Control> {
         Control::open(self.place.runtime().join("switchboard/control.sock"))
+    }
+}
+
+/// Both ends of a tunnel.
+pub(crate) struct Tunnel {
+    host: Child,
+    guest: Child,
+    /// Where the other end offers what it reaches.
+    socket: PathBuf,
+}
+
+impl Tunnel {
+    /// A client's connection to a session through the tunnel.
+    pub(crate) fn stream(&self, session: &str) -> Result<UnixStream> {
+        Control::open(self.socket.clone())?.attach(session)
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        for end in [&mut self.guest, &mut self.host] {
+            end.kill().ok();
+            end.wait().ok();
+        }
     }
 }
 
@@ -136,6 +178,13 @@ impl Control {
         let mut control = Self { stream };
         control.ask(&json!({"version": 1}))?;
         Ok(control)
+    }
+
+    /// Turns the connection into that of a client of a session.
+    fn attach(mut self, session: &str) -> Result<UnixStream> {
+        let (cols, rows) = SIZE;
+        self.ask(&json!({"cmd": "attach", "session": session, "cols": cols, "rows": rows}))?;
+        Ok(self.stream)
     }
 
     fn ask(&mut self, request: &Value) -> Result<Value> {
