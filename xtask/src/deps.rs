@@ -7,11 +7,12 @@ use std::fs;
 use std::path::Path;
 
 /// Who may depend on whom, within the project. Development dependencies are free.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("swb-types", &[]),
     ("swb-wire", &["swb-types"]),
     ("swb-vt", &["swb-types"]),
     ("swb-turns", &["swb-types", "swb-vt"]),
+    ("swb-stun", &[]),
     ("swb-keeper", &[]),
     ("swb-chat", &["swb-types"]),
     ("swb-store", &["swb-chat", "swb-types"]),
@@ -21,6 +22,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("swb-operations", &["swb-chat", "swb-turns", "swb-types", "swb-wire", "swb-engine", "swb-vt"]),
     ("swb-dialects", &["swb-chat", "swb-types", "swb-wire", "swb-engine", "swb-operations"]),
     ("swb-web", &["swb-engine", "swb-operations", "swb-types", "swb-wire"]),
+    ("swb-tunnel", &["swb-engine", "swb-operations", "swb-stun", "swb-types", "swb-wire"]),
     (
         "swb-daemon",
         &[
@@ -32,6 +34,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "swb-operations",
             "swb-programs",
             "swb-store",
+            "swb-tunnel",
             "swb-turns",
             "swb-types",
             "swb-vt",
@@ -40,7 +43,19 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         ],
     ),
     ("swb-tui", &["swb-vt"]),
-    ("swb", &["swb-types", "swb-wire", "swb-vt", "swb-turns", "swb-tui", "swb-daemon", "swb-keeper"]),
+    (
+        "swb",
+        &[
+            "swb-types",
+            "swb-wire",
+            "swb-vt",
+            "swb-turns",
+            "swb-tui",
+            "swb-tunnel",
+            "swb-daemon",
+            "swb-keeper",
+        ],
+    ),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
     ("swb-bench", &[]),
     ("xtask", &[]),

@@ -50,14 +50,20 @@ fn cli_page() -> Result<String> {
     for verb in verbs(&main) {
         let text = help(&[&verb])?;
         page.push_str(&format!("\n## swb {verb}\n\n```text\n{text}\n```\n"));
+        for sub in verbs(&text) {
+            let text = help(&[&verb, &sub])?;
+            page.push_str(&format!("\n### swb {verb} {sub}\n\n```text\n{text}\n```\n"));
+        }
     }
     Ok(page)
 }
 
-/// The commands listed in the main help text.
+/// The commands listed in a help text.
 fn verbs(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
+    // Further in are the later lines of a description.
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 

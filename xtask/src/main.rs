@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 11] = [
+const TASKS: [(&str, &str); 12] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, fonts, Python packages in .venv, npm packages"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
@@ -20,9 +20,10 @@ const TASKS: [(&str, &str); 11] = [
     ("docs", "write the generated pages: command line, coverage of requirements (--check: compare)"),
     ("coverage", "write the page about coverage alone, without building swb"),
     ("page", "check the types of the web page and run its unit tests"),
+    ("connect-page", "write the page for tunnels as one file: target/connect-page/connect.html"),
     ("browser", "build swb and test the web page in Chromium (arguments go to Playwright)"),
     ("screenshots", "write the pictures of the web page in docs/screenshots"),
-    ("checks", "fuzz for a short time, and compile the pure crates for a target without an operating system"),
+    ("pure", "compile the pure crates for a target without an operating system"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
 
@@ -43,7 +44,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             for (name, what) in TASKS {
-                println!("cargo xtask {name:<11} {what}");
+                println!("cargo xtask {name:<12} {what}");
             }
             Ok(())
         }
@@ -55,9 +56,10 @@ fn run(words: &[&str]) -> Result<()> {
         ["docs", "--check"] => docs::check(),
         ["coverage"] => docs::write_coverage(),
         ["page"] => steps::page(),
+        ["connect-page"] => steps::connect_page(),
         ["browser", arguments @ ..] => steps::browser(arguments),
         ["screenshots"] => steps::screenshots(),
-        ["checks"] => steps::checks(),
+        ["pure"] => purity::target(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),
         _ => bail!("no such task; `cargo xtask` lists them"),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Crates that must be pure.
-const PURE: [&str; 6] = ["types", "wire", "chat", "tui", "vt", "turns"];
+const PURE: [&str; 7] = ["types", "wire", "chat", "tui", "vt", "turns", "stun"];
 /// The target they are compiled for: not `wasm32-unknown-unknown`, for which the event loop of `alacritty_terminal`,
 /// whose grid `vt` uses, does not compile.
 const TARGET: &str = "wasm32-unknown-emscripten";

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 /// Where the tests in a browser are.
 pub(crate) const BROWSER_TESTS: &str = "tests/browser";
 
-/// Programs whose screens the tests look at, a desktop for the tests of hotkeys, and a browser for those of the web
-/// page, with the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 15] = [
+/// Programs whose screens the tests look at, a desktop for the tests of hotkeys, a browser for those of the web page, and
+/// networks with routers and a STUN and TURN server, with the Debian packages they are in.
+const PROGRAMS: [(&str, &str); 18] = [
     ("bash", "bash"),
     ("vim", "vim"),
     ("less", "less"),
@@ -26,6 +26,9 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("dbus-daemon", "dbus-daemon"),
     ("dbus-monitor", "dbus-bin"),
     ("chromium", "chromium"),
+    ("turnserver", "coturn"),
+    ("ip", "iproute2"),
+    ("nft", "nftables"),
 ];
 
 /// Fonts that the pictures of the web page show, as the Debian packages that have them and a file of each.
@@ -87,5 +90,7 @@ fn apt_get(args: &[&str]) -> Result<()> {
 
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| Path::new(&dir).join(program).is_file())
+    // Programs for root are not on everybody's path.
+    let sbin = std::iter::once("/usr/sbin".into());
+    std::env::split_paths(&path).chain(sbin).any(|dir| Path::new(&dir).join(program).is_file())
 }

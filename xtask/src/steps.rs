@@ -1,15 +1,16 @@
 //! What CI consists of.
 
 use crate::{deny, deps, docs, purity, setup};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
 use std::num::NonZero;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// The output of the checks that run beside the tests.
-const CHECKS_LOG: &str = "target/checks.log";
+/// Seconds for which CI runs each fuzz target, after all of its seeds.
+const FUZZ_SECONDS: &str = "3";
 
 /// The project's directory.
 pub(crate) fn root() -> PathBuf {
@@ -18,6 +19,8 @@ pub(crate) fn root() -> PathBuf {
 
 /// Everything, the tests last, so that their closing lines are the last thing to be seen.
 pub(crate) fn ci() -> Result<()> {
+    println!("== beside all else: fuzzing");
+    let fuzzing = BesideTask::start("fuzz", &["fuzz", FUZZ_SECONDS])?;
     step("set-up", setup::setup)?;
     step("format", || cargo(&["fmt", "--all", "--check"]))?;
     step("web page", page)?;
@@ -30,32 +33,57 @@ pub(crate) fn ci() -> Result<()> {
     })?;
     step("generated pages", docs::check)?;
     step("web page in a browser", || browser(&[]))?;
-    println!("== tests, and beside them `cargo xtask checks`, which writes to {CHECKS_LOG}");
-    let mut checks = start_checks()?;
+    println!("== tests, and beside them: the pure crates for a target without an operating system");
+    let pure = BesideTask::start("pure", &["pure"])?;
     let tested = tests();
-    let checked = checks.wait()?.success();
-    if !checked {
-        println!("{}", fs::read_to_string(CHECKS_LOG).unwrap_or_default());
-    }
+    let beside = [fuzzing, pure].map(BesideTask::finish);
     tested?;
-    ensure!(checked, "`cargo xtask checks` failed; its output is above, and in {CHECKS_LOG}");
-    Ok(())
+    beside.into_iter().collect()
 }
 
-/// What CI runs beside the tests. These leave half of the processor time unused; fuzzing has a target directory of its
-/// own, so that neither waits for the other's build.
-pub(crate) fn checks() -> Result<()> {
-    // Always the same inputs: what a change has nothing to do with must not fail it.
-    step("fuzzing", || run(fuzzer("5").env("FUZZ_SEED", "1")))?;
-    step("pure crates: a target without an operating system", purity::target)
+/// A task that runs beside the others: builds, browser and tests all leave processor time unused. Fuzzing has a target
+/// directory of its own, so that neither waits for the other's build.
+struct BesideTask {
+    name: &'static str,
+    process: Child,
 }
 
-fn start_checks() -> Result<Child> {
-    let log = File::create(CHECKS_LOG)?;
-    // By this path, because building the workspace may have replaced the file.
-    let mut checks = Command::new("/proc/self/exe");
-    checks.arg("checks").stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    checks.spawn().context("cannot start the checks")
+impl BesideTask {
+    fn start(name: &'static str, words: &[&str]) -> Result<Self> {
+        fs::create_dir_all("target")?;
+        let log = File::create(Self::log(name))?;
+        // Behind what somebody waits for, and yet not last in a queue with other programs on this machine.
+        let mut task = command("nice", &["-n", "5"]);
+        // By this path, because building the workspace may have replaced the file. A group of its own can be ended.
+        task.arg(format!("/proc/{}/exe", std::process::id())).args(words).process_group(0);
+        // Always the same inputs: what a change has nothing to do with must not fail it.
+        task.env("FUZZ_SEED", "1");
+        task.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(Self { name, process: task.spawn().with_context(|| format!("cannot start {name}"))? })
+    }
+
+    fn log(name: &str) -> PathBuf {
+        Path::new("target").join(name).with_extension("log")
+    }
+
+    /// Waits for its end, and insists on its success.
+    fn finish(mut self) -> Result<()> {
+        let (name, log) = (self.name, Self::log(self.name));
+        if !self.process.wait()?.success() {
+            println!("{}", fs::read_to_string(&log).unwrap_or_default());
+            bail!("`cargo xtask {name}` failed; its output is above, and in {}", log.display());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for BesideTask {
+    fn drop(&mut self) {
+        // Something else has failed: nobody waits for the result.
+        if matches!(self.process.try_wait(), Ok(None)) {
+            let _ended = command("kill", &["--", &format!("-{}", self.process.id())]).status();
+        }
+    }
 }
 
 /// Who depends on whom, what pure crates use, and what third-party crates bring along.
@@ -70,6 +98,15 @@ pub(crate) fn page() -> Result<()> {
     setup::npm_packages("web")?;
     run(&mut setup::npm("web", &["run", "check"])?)?;
     run(&mut setup::npm("web", &["test"])?)
+}
+
+/// The page for tunnels as a file that needs no server; see docs/tunnel.md.
+pub(crate) fn connect_page() -> Result<()> {
+    setup::npm_packages("web")?;
+    let directory = root().join("target/connect-page");
+    run(setup::npm("web", &["run", "connect-page"])?.env("SWB_CONNECT_DIR", &directory))?;
+    println!("{}", directory.join("connect.html").display());
+    Ok(())
 }
 
 /// Tests of the page in Chromium, with the debug build of the program; see tests/browser/README.md.
@@ -100,9 +137,9 @@ fn fuzzer(seconds: &str) -> Command {
 }
 
 /// All tests, also those that need root or Landlock: here they fail where these are missing. Most of them wait for
-/// other processes half of the time, so there are five for two cores.
+/// other processes most of the time, so there are seven for two cores.
 fn tests() -> Result<()> {
-    let threads = 5 * std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
+    let threads = 7 * std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
     if succeeds(&["nextest", "--version"]) {
         cargo(&[
             "nextest",
