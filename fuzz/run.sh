@@ -37,7 +37,8 @@ cargo build --quiet --release --target "$host" $bins
 # The longest golden conversation that is a seed has fewer bytes than max_len. A frame that large holds
 # every construct; rss_limit_mb catches memory set aside for a length that was only announced.
 for target in "$@"; do
-    mkdir -p "artifacts/$target"
+    # Seeds are made for most targets, not for each: a corpus may begin empty.
+    mkdir -p "artifacts/$target" "corpus/$target"
     cargo run --quiet --release --target "$host" --bin "$target" -- \
         -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" "corpus/$target"
