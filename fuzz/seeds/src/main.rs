@@ -60,6 +60,20 @@ const STUN: &[&[u8]] = &[
     b"\x08\0\x40\0\0\x03abc\x29\0\0\x17\0\x14\x21\x12\xa4\x42transaction!\0\x12\0\x08\0\x01\x21\x13\xe1\x12\xa6\x43\0\x13\0\x01x\0\0\0\x02\x05\x01\x02\x06\x01",
 ];
 
+/// What the two ends of a tunnel exchange as text: an answer's SDP, the proof, a secret.
+const TUNNEL: &[&str] = &[
+    "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=group:BUNDLE 0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\nc=IN IP4 0.0.0.0\r\na=mid:0\r\na=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuvwx\r\na=fingerprint:sha-256 00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF\r\na=setup:active\r\na=sctp-port:5000\r\na=max-message-size:262144\r\na=candidate:1 1 udp 2130706431 192.0.2.1 5000 typ host\r\n",
+    r#"{"proof":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","name":"phone"}"#,
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+];
+
+/// Frames on a terminal's channel of a tunnel, without their length: a tag and its content.
+const TUNNEL_FRAMES: &[&[u8]] = &[
+    b"\x00ls\r",
+    b"\x01{\"cmd\":\"ack\",\"bytes\":70000}",
+    b"\x01{\"cmd\":\"resize\",\"cols\":80,\"rows\":24}",
+];
+
 /// Output that scrolls itself away, which recordings have little of; each is written over and over.
 const FLOODS: &[&str] = &[
     "a line of text\r\n",
@@ -71,21 +85,14 @@ const FLOODS: &[&str] = &[
 
 fn main() -> io::Result<()> {
     let Some(corpus) = env::args_os().nth(1).map(PathBuf::from) else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "usage: swb-fuzz-seeds CORPUS",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "usage: swb-fuzz-seeds CORPUS"));
     };
     write(&corpus.join("keepty_decoder"), &vectors::keepty())?;
     write(&corpus.join("coop_decoder"), &vectors::coop())?;
     write(&corpus.join("clippy"), &vectors::clippy())?;
     write(&corpus.join("scriptschnell"), &vectors::scriptschnell())?;
     for (i, request) in REQUESTS.iter().enumerate() {
-        let length = u32::try_from(request.len())
-            .expect("the list above is short")
-            .to_be_bytes();
-        let frame = [&length, request.as_bytes()].concat();
-        write_seed(&corpus.join(format!("coop_decoder/request-{i}")), &frame)?;
+        write_seed(&corpus.join(format!("coop_decoder/request-{i}")), &framed(request.as_bytes()))?;
     }
     fs::create_dir_all(corpus.join("web"))?;
     for (i, text) in WEB.iter().enumerate() {
@@ -95,7 +102,20 @@ fn main() -> io::Result<()> {
     for (i, pieces) in STUN.iter().enumerate() {
         write_seed(&corpus.join(format!("stun/pieces-{i}")), pieces)?;
     }
+    fs::create_dir_all(corpus.join("tunnel"))?;
+    for (i, text) in TUNNEL.iter().enumerate() {
+        write_seed(&corpus.join(format!("tunnel/text-{i}")), text.as_bytes())?;
+    }
+    for (i, content) in TUNNEL_FRAMES.iter().enumerate() {
+        write_seed(&corpus.join(format!("tunnel/frame-{i}")), &framed(content))?;
+    }
     write_recordings(&corpus.join("screen"))
+}
+
+/// A frame with this content.
+fn framed(content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).expect("the lists above are short");
+    [&length.to_be_bytes(), content].concat()
 }
 
 /// Writes pieces of the recordings of the terminal model's tests, as the target `screen` takes them: a
@@ -105,7 +125,8 @@ fn write_recordings(directory: &Path) -> io::Result<()> {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/vt/tests/recordings");
     fs::create_dir_all(directory)?;
     for (i, flood) in FLOODS.iter().enumerate() {
-        let seed = [&[9, 3], flood.as_bytes(), &[0xfd, 99], b"\x1b[?1049h", flood.as_bytes(), &[0xfd, 99]].concat();
+        let seed =
+            [&[9, 3], flood.as_bytes(), &[0xfd, 99], b"\x1b[?1049h", flood.as_bytes(), &[0xfd, 99]].concat();
         write_seed(&directory.join(format!("flood-{i}")), &seed)?;
     }
     for program in fs::read_dir(recordings)? {
@@ -147,10 +168,7 @@ fn write(directory: &Path, cases: &[Case]) -> io::Result<()> {
         for (side, to_daemon) in [("client", true), ("daemon", false)] {
             let messages = steps.iter().filter(|step: &&Step| step.to_daemon == to_daemon);
             let messages: Vec<&[u8]> = messages.map(|step| &step.bytes[..]).collect();
-            write_seed(
-                &directory.join(format!("golden-{name}-{side}")),
-                &messages.concat(),
-            )?;
+            write_seed(&directory.join(format!("golden-{name}-{side}")), &messages.concat())?;
             for (i, message) in messages.iter().enumerate() {
                 write_seed(&directory.join(format!("golden-{name}-{side}-{i}")), message)?;
             }
@@ -160,9 +178,5 @@ fn write(directory: &Path, cases: &[Case]) -> io::Result<()> {
 }
 
 fn write_seed(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if (1..=MAX_SEED).contains(&bytes.len()) {
-        fs::write(path, bytes)
-    } else {
-        Ok(())
-    }
+    if (1..=MAX_SEED).contains(&bytes.len()) { fs::write(path, bytes) } else { Ok(()) }
 }
