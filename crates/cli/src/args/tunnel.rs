@@ -1,6 +1,6 @@
 //! The arguments of `swb tunnel`.
 
-use super::web::lifetime;
+use super::web::{lifetime, one_of};
 use clap::{Args, Subcommand};
 use std::time::Duration;
 use swb_types::Role;
@@ -35,8 +35,8 @@ pub(crate) struct TunnelArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// What the peer may do: watch, prompt, approve or drive
-    #[arg(long, default_value = "drive", value_parser = tunnel_role)]
+    /// What the peer may do
+    #[arg(long, default_value = "drive", value_parser = one_of(&[Role::Watch, Role::Prompt, Role::Approve, Role::Drive]))]
     pub(crate) role: Role,
 
     /// STUN server to use instead of the configured ones; may be repeated
@@ -96,10 +96,4 @@ pub(crate) enum TunnelCommand {
         #[arg(value_name = "ID")]
         tunnel: String,
     },
-}
-
-fn tunnel_role(text: &str) -> Result<Role, String> {
-    let roles = [Role::Watch, Role::Prompt, Role::Approve, Role::Drive];
-    let known = roles.into_iter().find(|role| role.as_str() == text);
-    known.ok_or_else(|| "choose watch, prompt, approve or drive".to_owned())
 }

@@ -1,5 +1,6 @@
 //! The arguments of `swb serve` and `swb token`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,8 +60,8 @@ pub(crate) enum TokenCommand {
     Ls,
     /// Create a token and print it; it cannot be shown again
     Add {
-        /// What its holder may do: watch, prompt, approve, drive or owner
-        #[arg(long, default_value = "watch", value_parser = role)]
+        /// What its holder may do
+        #[arg(long, default_value = "watch", value_parser = one_of(&[Role::Watch, Role::Prompt, Role::Approve, Role::Drive, Role::Owner]))]
         role: Role,
         /// Limit it to one session
         #[arg(long, value_name = "NAME", conflicts_with = "workspace")]
@@ -84,10 +85,10 @@ pub(crate) enum TokenCommand {
     },
 }
 
-fn role(text: &str) -> Result<Role, String> {
-    let roles = [Role::Watch, Role::Prompt, Role::Approve, Role::Drive, Role::Owner];
-    let known = roles.into_iter().find(|role| role.as_str() == text);
-    known.ok_or_else(|| "choose watch, prompt, approve, drive or owner".to_owned())
+/// A parser for one of these roles, which help texts, errors and completions then list.
+pub(super) fn one_of(roles: &'static [Role]) -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(roles.iter().map(|role| role.as_str()))
+        .try_map(move |name| roles.iter().copied().find(|role| role.as_str() == name).ok_or("unknown role"))
 }
 
 /// Reads a number with a unit.
@@ -104,6 +105,24 @@ pub(super) fn lifetime(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+
+    /// Shells complete options from these lists.
+    #[test]
+    fn roles_are_listed_for_completion() {
+        let program = crate::args::SwbCli::command();
+        let roles = |words: &[&str]| {
+            let command = words.iter().fold(&program, |command, word| {
+                command.find_subcommand(word).expect("a subcommand of this name")
+            });
+            let role = command.get_arguments().find(|one| one.get_id() == "role").expect("--role");
+            let names: Vec<String> =
+                role.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            names.join(" ")
+        };
+        assert_eq!(roles(&["tunnel"]), "watch prompt approve drive");
+        assert_eq!(roles(&["token", "add"]), "watch prompt approve drive owner");
+    }
 
     #[test]
     fn times_have_a_unit() {
