@@ -4,8 +4,11 @@
 //! together, the connection that has been sending its message longest is closed: a peer that means it sends a large message within
 //! milliseconds.
 
+use crate::conn::read_some;
+use crate::limits;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 /// The half-sent messages of a front.
@@ -23,9 +26,15 @@ struct State {
     next: u64,
 }
 
+impl Default for IncompleteFrames {
+    fn default() -> Self {
+        Self::new(limits::INCOMPLETE)
+    }
+}
+
 impl IncompleteFrames {
     /// At most `most` bytes in all, and what one read adds.
-    pub(crate) fn new(most: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self { most, state: Mutex::default() }
     }
 
@@ -34,7 +43,7 @@ impl IncompleteFrames {
     }
 
     /// A message that begins to arrive.
-    pub(crate) fn begin(self: &Arc<Self>) -> IncompleteFrame {
+    fn begin(self: &Arc<Self>) -> IncompleteFrame {
         let evicted = CancellationToken::new();
         let mut state = self.lock();
         let number = state.next;
@@ -44,9 +53,67 @@ impl IncompleteFrames {
     }
 }
 
+/// Reads a connection's messages, and counts the one that is on its way.
+#[derive(Debug)]
+pub(crate) struct FrameReader {
+    frames: Arc<IncompleteFrames>,
+    incomplete: Option<IncompleteFrame>,
+}
+
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadOutcome {
+    /// There are more bytes.
+    More,
+    /// The peer sends no more.
+    End,
+    /// The memory of its half-sent message is needed for others.
+    Evicted,
+}
+
+impl FrameReader {
+    /// Counts the messages of one connection among `frames`.
+    pub(crate) fn new(frames: &Arc<IncompleteFrames>) -> Self {
+        Self { frames: Arc::clone(frames), incomplete: None }
+    }
+
+    /// The message has arrived.
+    pub(crate) fn complete(&mut self) {
+        self.incomplete = None;
+    }
+
+    /// Reads more of a message of which `held` bytes of memory are in use, and passes them to `push`.
+    ///
+    /// Nothing is lost if the future is dropped.
+    pub(crate) async fn read(
+        &mut self,
+        stream: &UnixStream,
+        held: usize,
+        push: impl FnMut(&[u8]),
+    ) -> ReadOutcome {
+        // Most messages arrive whole and are not counted.
+        if held > limits::INCOMPLETE_SMALL {
+            self.incomplete.get_or_insert_with(|| self.frames.begin()).holds(held);
+        }
+        let evicted = async {
+            match &self.incomplete {
+                Some(incomplete) => incomplete.evicted.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = evicted => {
+                tracing::info!("closing a connection: half-sent messages take too much memory");
+                ReadOutcome::Evicted
+            }
+            more = read_some(stream, push) => if more { ReadOutcome::More } else { ReadOutcome::End },
+        }
+    }
+}
+
 /// A message of which a part has arrived. It no longer counts when this is dropped.
 #[derive(Debug)]
-pub(crate) struct IncompleteFrame {
+struct IncompleteFrame {
     frames: Arc<IncompleteFrames>,
     number: u64,
     evicted: CancellationToken,
@@ -54,7 +121,7 @@ pub(crate) struct IncompleteFrame {
 
 impl IncompleteFrame {
     /// This many bytes of it are in memory now.
-    pub(crate) fn holds(&self, bytes: usize) {
+    fn holds(&self, bytes: usize) {
         let mut state = self.frames.lock();
         let Some((held, _)) = state.frames.get_mut(&self.number) else { return };
         let before = std::mem::replace(held, bytes);
@@ -64,11 +131,6 @@ impl IncompleteFrame {
             state.bytes = state.bytes.saturating_sub(held);
             evicted.cancel();
         }
-    }
-
-    /// Waits until the memory is needed for others.
-    pub(crate) async fn evicted(&self) {
-        self.evicted.cancelled().await;
     }
 }
 

@@ -9,6 +9,13 @@ pub const OUTPUT_FRAME: u64 = 64 * 1024;
 pub const PIECES_PER_TURN: u32 = 4;
 /// Bytes read from a socket at once.
 pub const READ_BUFFER: usize = 16 * 1024;
+/// Bytes that the half-sent messages of all clients of a socket take together, or of all keepty sockets: two of the largest
+/// of clippy and scriptschnell (16 MiB), as memory grows by doubling, and 32 of the others' (1 MiB), of which 1,024
+/// connections would take 2 GiB. Beyond them the client that has been sending one longest is disconnected.
+pub const INCOMPLETE: usize = 64 << 20;
+/// Bytes of a half-sent message that are not counted: an idle connection keeps as much for the next message. With them the
+/// connections of a socket take 64 MiB more at most.
+pub const INCOMPLETE_SMALL: usize = 64 * 1024;
 /// Messages queued between the reading half and the writing half of a connection.
 pub const SAID: usize = 8;
 /// Connections that one listening socket serves at a time; a further one takes the place of an idle one.
@@ -67,11 +74,6 @@ pub const CLIPPY_HANDSHAKE: Duration = Duration::from_secs(30);
 pub const CLIPPY_QUEUE: usize = 64 << 20;
 /// clippy: bytes of replies queued for one peer; with more, no further request is read.
 pub const CLIPPY_REPLIES: usize = 1 << 20;
-/// clippy: bytes that half-sent messages of all peers take together: two of the largest there are, as memory grows by
-/// doubling. Beyond them the peer that has been sending one longest is disconnected.
-pub const CLIPPY_INCOMPLETE: usize = 64 << 20;
-/// clippy: bytes of a half-sent message that are not counted: an idle connection keeps as much for the next message.
-pub const CLIPPY_SMALL: usize = 64 * 1024;
 /// clippy: maximum number of sessions that one connection registers; wrappers register one (CB-39).
 pub const CLIPPY_SESSIONS: usize = 64;
 /// clippy: bytes of requests read from one peer before the others are served, and the minimum that one counts for.

@@ -9,6 +9,7 @@ mod chaos;
 mod confined_peers;
 mod guard;
 mod guarded_paths;
+mod half_sent_messages;
 mod idle_connections;
 mod shared_sessions;
 mod start;

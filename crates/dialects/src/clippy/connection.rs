@@ -2,8 +2,7 @@
 
 use super::frame_queue::{self, Frame, FrameQueue, QueueInjector};
 use super::request_handler::RequestHandler;
-use crate::conn::read_some;
-use crate::incomplete_frames::IncompleteFrames;
+use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outbound::OutboundQueue;
 use crate::places::{Room, displaced};
@@ -105,7 +104,7 @@ impl ClippyConnection {
 
     /// The next frame.
     async fn frame(&self, frames: &mut LengthPrefixed) -> Result<Vec<u8>, Close> {
-        let mut incomplete = None;
+        let mut reader = FrameReader::new(&self.incomplete);
         loop {
             match frames.next() {
                 Ok(Some(frame)) => return Ok(frame),
@@ -117,26 +116,9 @@ impl ClippyConnection {
                 }
                 Err(_) => return Err(Close),
             }
-            // Most messages arrive whole and are not counted.
-            if frames.capacity() > limits::CLIPPY_SMALL {
-                incomplete.get_or_insert_with(|| self.incomplete.begin()).holds(frames.capacity());
-            }
-            let read = read_some(&self.stream, |bytes| frames.push(bytes));
-            let evicted = async {
-                match &incomplete {
-                    Some(incomplete) => incomplete.evicted().await,
-                    None => std::future::pending().await,
-                }
-            };
+            let held = frames.capacity();
             // CB-14: an incomplete frame at the end is ignored.
-            let more = tokio::select! {
-                more = read => more,
-                () = evicted => {
-                    tracing::info!("closing a clippy connection: too much memory is taken by half-sent messages");
-                    false
-                }
-            };
-            if !more {
+            if reader.read(&self.stream, held, |bytes| frames.push(bytes)).await != ReadOutcome::More {
                 return Err(Close);
             }
         }

@@ -11,7 +11,6 @@ mod request_handler;
 
 use crate::conn::{self, ConnectionLimits, Fronts};
 use crate::incomplete_frames::IncompleteFrames;
-use crate::limits;
 use connection::ClippyConnection;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,7 +41,7 @@ impl Clippy {
     /// Serves the connections of a listening socket until the daemon stops.
     pub fn listen(&self, listener: OwnedFd) -> io::Result<()> {
         let front = self.clone();
-        let incomplete = Arc::new(IncompleteFrames::new(limits::CLIPPY_INCOMPLETE));
+        let incomplete = Arc::<IncompleteFrames>::default();
         let serve = move |stream, room| {
             let connection =
                 ClippyConnection::new(front.relay.clone(), stream, room, Arc::clone(&incomplete));

@@ -113,7 +113,9 @@ impl AgentConnections {
         let protocol = Protocol { parse: parse_operation, caller, roles: false, idle_limit };
         // An agent locks out only itself, so all of its connections may last.
         let (most, lasting) = (limits::AGENT_CONNECTIONS, Arc::new(Semaphore::new(1)));
-        let place = ConnectionPlace { room: control.fronts.room(place), lasting, most };
+        // Their half-sent messages take 32 MiB at most, so they need no common bound.
+        let incomplete = Arc::default();
+        let place = ConnectionPlace { room: control.fronts.room(place), lasting, most, incomplete };
         let serving = async move {
             match UnixStream::from_std(stream) {
                 Ok(stream) => ControlConnection::new(control, protocol, stream, place).run().await,

@@ -2,7 +2,7 @@
 
 use super::terminal::Stream;
 use super::{Control, Protocol};
-use crate::conn::read_some;
+use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::peer;
@@ -38,6 +38,8 @@ pub(super) struct ConnectionPlace {
     pub(super) lasting: Arc<Semaphore>,
     /// Places of all kinds.
     pub(super) most: usize,
+    /// The half-sent messages of all connections of the socket.
+    pub(super) incomplete: Arc<IncompleteFrames>,
 }
 
 /// Events that a client follows.
@@ -95,7 +97,8 @@ impl ControlConnection {
         match next {
             Next::Close => {}
             Next::Terminal(terminal) => {
-                Stream::new(&self.stream, &stop).run(*terminal, &mut self.frames).await;
+                let stream = Stream::new(&self.stream, &stop, &self.place.incomplete);
+                stream.run(*terminal, &mut self.frames).await;
             }
             Next::Events(events) => tokio::select! {
                 () = self.send_events(events) => {}
@@ -145,6 +148,7 @@ impl ControlConnection {
     }
 
     async fn read_frame(&mut self) -> Option<Vec<u8>> {
+        let mut reader = FrameReader::new(&self.place.incomplete);
         loop {
             match self.frames.next() {
                 Ok(Some(frame)) => return Some(frame),
@@ -158,8 +162,14 @@ impl ControlConnection {
                 Err(_) => return None,
             }
             let frames = &mut self.frames;
-            if !read_some(&self.stream, |bytes| frames.push(bytes)).await {
-                return None;
+            match reader.read(&self.stream, frames.capacity(), |bytes| frames.push(bytes)).await {
+                ReadOutcome::More => {}
+                ReadOutcome::End => return None,
+                ReadOutcome::Evicted => {
+                    let text = "half-sent requests of other clients need the memory; send it again";
+                    let _sent = self.stream.try_write(&refusal(text));
+                    return None;
+                }
             }
         }
     }

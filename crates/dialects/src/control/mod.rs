@@ -10,6 +10,7 @@ mod connection;
 mod terminal;
 
 use crate::conn::{self, ConnectionLimits, Fronts};
+use crate::incomplete_frames::IncompleteFrames;
 use crate::limits;
 use crate::scriptschnell::ScriptSchnell;
 use connection::{ConnectionPlace, ControlConnection};
@@ -74,8 +75,10 @@ impl Control {
         let control = self.clone();
         let most = conn::most_connections();
         let lasting = Arc::new(Semaphore::new(most - limits::COMMAND_PLACES.min(most / 2)));
+        let incomplete = Arc::<IncompleteFrames>::default();
         let serve = move |stream: UnixStream, room| {
-            let place = ConnectionPlace { room, lasting: Arc::clone(&lasting), most };
+            let (lasting, incomplete) = (Arc::clone(&lasting), Arc::clone(&incomplete));
+            let place = ConnectionPlace { room, lasting, most, incomplete };
             let caller = protocol.caller.clone().in_process(conn::peer_pid(&stream));
             ControlConnection::new(control.clone(), Protocol { caller, ..protocol.clone() }, stream, place)
                 .run()

@@ -1,10 +1,12 @@
 //! Stream mode: an open terminal over a socket. Terminal bytes and events one way, input and control messages the other.
 
-use crate::conn::{deliver, read_some};
+use crate::conn::deliver;
+use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
 use serde::Serialize;
+use std::sync::Arc;
 use swb_engine::InputError;
 use swb_operations::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 use swb_types::Offset;
@@ -37,11 +39,16 @@ pub(super) struct Stream<'a> {
     socket: &'a UnixStream,
     detach: CancellationToken,
     stop: &'a CancellationToken,
+    incomplete: &'a Arc<IncompleteFrames>,
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(socket: &'a UnixStream, stop: &'a CancellationToken) -> Self {
-        Self { socket, detach: CancellationToken::new(), stop }
+    pub(super) fn new(
+        socket: &'a UnixStream,
+        stop: &'a CancellationToken,
+        incomplete: &'a Arc<IncompleteFrames>,
+    ) -> Self {
+        Self { socket, detach: CancellationToken::new(), stop, incomplete }
     }
 
     pub(super) async fn run(self, terminal: OpenTerminal, frames: &mut LengthPrefixed) {
@@ -183,18 +190,21 @@ impl<'a> Stream<'a> {
     // ---- from the client ----
 
     async fn receive(&self, input: &TerminalInput, frames: &mut LengthPrefixed) -> InputEnd {
+        let mut reader = FrameReader::new(self.incomplete);
         loop {
             let frame = match frames.next() {
                 Ok(Some(frame)) => parse_stream(frame),
                 Ok(None) => {
-                    if read_some(self.socket, |bytes| frames.push(bytes)).await {
-                        continue;
+                    let held = frames.capacity();
+                    match reader.read(self.socket, held, |bytes| frames.push(bytes)).await {
+                        ReadOutcome::More => continue,
+                        ReadOutcome::End | ReadOutcome::Evicted => return InputEnd::Closed,
                     }
-                    return InputEnd::Closed;
                 }
                 // CO-53
                 Err(_) => return InputEnd::Closed,
             };
+            reader.complete();
             match frame {
                 StreamFrame::Data(bytes) => {
                     match deliver(self.socket, input.deliver(&bytes), || input.leave()).await {

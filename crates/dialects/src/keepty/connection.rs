@@ -1,7 +1,8 @@
 //! One keepty connection: Hello, then frames both ways until either side closes it.
 
 use super::roles::{ConnectionId, Roles};
-use crate::conn::{Fronts, deliver, peer_pid, read_some};
+use crate::conn::{Fronts, deliver, peer_pid};
+use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
@@ -21,6 +22,7 @@ pub(super) struct KeeptyConnection {
     presence: Mutex<Presence>,
     session: Session,
     roles: Arc<Mutex<Roles>>,
+    incomplete: Arc<IncompleteFrames>,
     stop: CancellationToken,
     later: TaskTracker,
 }
@@ -48,10 +50,12 @@ impl KeeptyConnection {
         room: Room,
         session: Session,
         roles: Arc<Mutex<Roles>>,
+        incomplete: Arc<IncompleteFrames>,
         fronts: &Fronts,
     ) -> Self {
         let presence = Mutex::new(Presence { room: Some(room), _client: None });
-        Self { stream, presence, session, roles, stop: fronts.stop.clone(), later: fronts.tasks.clone() }
+        let (stop, later) = (fronts.stop.clone(), fronts.tasks.clone());
+        Self { stream, presence, session, roles, incomplete, stop, later }
     }
 
     pub(super) async fn run(self) {
@@ -74,13 +78,15 @@ impl KeeptyConnection {
 
     /// The first message; `None` if it is not a Hello (KP-18).
     async fn hello(&self, decoder: &mut Decoder) -> Option<(KeeptyRole, u16, u16)> {
+        let mut reader = FrameReader::new(&self.incomplete);
         loop {
             match decoder.next() {
                 Ok(Some(Message::Hello { role, cols, rows })) => return Some((role, cols, rows)),
                 Ok(Some(_)) | Err(_) => return None,
                 Ok(None) => {}
             }
-            if !read_some(&self.stream, |bytes| decoder.push(bytes)).await {
+            let held = decoder.capacity();
+            if reader.read(&self.stream, held, |bytes| decoder.push(bytes)).await != ReadOutcome::More {
                 return None;
             }
         }
@@ -290,15 +296,19 @@ impl Client<'_> {
 
     /// Handles the client's messages until it leaves or sends an invalid one.
     async fn take_input(&self, decoder: &mut Decoder, say: mpsc::Sender<Message>) -> InputEnd {
+        let stream = &self.connection.stream;
+        let mut reader = FrameReader::new(&self.connection.incomplete);
         loop {
             match decoder.next() {
                 Ok(Some(message)) => {
+                    reader.complete();
                     if let Some(end) = self.obey(message, &say).await {
                         return end;
                     }
                 }
                 Ok(None) => {
-                    if !read_some(&self.connection.stream, |bytes| decoder.push(bytes)).await {
+                    let held = decoder.capacity();
+                    if reader.read(stream, held, |bytes| decoder.push(bytes)).await != ReadOutcome::More {
                         return InputEnd::Gone;
                     }
                 }

@@ -8,6 +8,7 @@ mod connection;
 mod roles;
 
 use crate::conn::{ConnectionLimits, Fronts};
+use crate::incomplete_frames::IncompleteFrames;
 use crate::limits;
 use crate::private_socket::{self, BindError};
 use connection::KeeptyConnection;
@@ -28,6 +29,8 @@ pub const LABEL: &str = "keepty";
 pub struct Keepty {
     dir: PathBuf,
     fronts: Fronts,
+    /// The half-sent messages of the clients of all sessions.
+    incomplete: Arc<IncompleteFrames>,
     /// Open endpoints by session name; cancelling one stops it from accepting connections.
     open: Mutex<BTreeMap<SessionName, (Session, CancellationToken)>>,
 }
@@ -36,7 +39,7 @@ impl Keepty {
     /// Creates the front with its sockets in `dir`.
     pub fn new(dir: PathBuf, fronts: Fronts) -> Result<Self, BindError> {
         private_socket::private_dir(&dir)?;
-        Ok(Self { dir, fronts, open: Mutex::default() })
+        Ok(Self { dir, fronts, incomplete: Arc::default(), open: Mutex::default() })
     }
 
     fn path(&self, session: &Session) -> PathBuf {
@@ -83,9 +86,11 @@ impl SessionEndpoint for Keepty {
         let keep = listener.try_clone().map_err(failed)?;
         let stop = self.fronts.stop.child_token();
         let (fronts, session_handle) = (self.fronts.clone(), session.clone());
+        let incomplete = Arc::clone(&self.incomplete);
         let roles = Arc::new(Mutex::new(Roles::default()));
         let serve = move |stream, room| {
-            KeeptyConnection::new(stream, room, session_handle.clone(), Arc::clone(&roles), &fronts).run()
+            let (roles, incomplete) = (Arc::clone(&roles), Arc::clone(&incomplete));
+            KeeptyConnection::new(stream, room, session_handle.clone(), roles, incomplete, &fronts).run()
         };
         // KP-19: no reply to those for which there is no place.
         let allowed = ConnectionLimits {

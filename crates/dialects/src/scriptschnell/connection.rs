@@ -5,7 +5,7 @@ use super::errors::invalid;
 use super::idle::Due;
 use super::outbound::Outbound;
 use super::request_handler::{Next, RequestHandler};
-use crate::conn::read_some;
+use crate::incomplete_frames::{FrameReader, ReadOutcome};
 use crate::places::{Room, displaced};
 use crate::{limits, peer};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ enum End {
     NotReading,
     /// Its place is needed for another client, and it is not authenticated.
     Displaced,
+    /// The memory of its half-sent line is needed for others.
+    Evicted,
     /// The daemon stops.
     Shutdown,
     /// The client was silent for too long.
@@ -88,6 +90,7 @@ impl ScriptschnellConnection {
             End::Timeout => ("timeout", true),
             // SS-22
             End::Displaced => (FULL, true),
+            End::Evicted => ("incomplete_message", true),
         };
         if !reason.is_empty() {
             let closed = Closed { reason: reason.to_owned(), reconnect };
@@ -100,10 +103,12 @@ impl ScriptschnellConnection {
     /// Handles requests until the client leaves, requests the end, or sends an invalid line.
     async fn handle_requests(&self, mut handler: RequestHandler) -> End {
         let mut lines = Lines::default();
+        let mut reader = FrameReader::new(&self.front.incomplete);
         let mut unauthenticated = Some(self.room.idle());
         loop {
             match lines.next() {
                 Ok(Some(line)) => {
+                    reader.complete();
                     let next = tokio::select! {
                         next = handler.handle(&line) => next,
                         // One that waits because of failed attempts is idle, too.
@@ -131,15 +136,19 @@ impl ScriptschnellConnection {
                     return End::Client;
                 }
             }
-            let more = tokio::select! {
-                more = read_some(&self.stream, |bytes| lines.push(bytes)) => more,
+            let held = lines.capacity();
+            let read = tokio::select! {
+                read = reader.read(&self.stream, held, |bytes| lines.push(bytes)) => read,
                 () = displaced(unauthenticated.as_ref()) => return End::Displaced,
             };
-            if !more {
-                self.answer_still().await;
-                return End::Client;
+            match read {
+                ReadOutcome::More => self.outbound.received(),
+                ReadOutcome::End => {
+                    self.answer_still().await;
+                    return End::Client;
+                }
+                ReadOutcome::Evicted => return End::Evicted,
             }
-            self.outbound.received();
         }
     }
 

@@ -26,6 +26,7 @@ mod workspaces;
 pub use settings::{AuthMethod, ScriptschnellSettings};
 
 use crate::conn::{ConnectionLimits, Fronts};
+use crate::incomplete_frames::IncompleteFrames;
 use crate::limits;
 use crate::places::Room;
 use attempts::Attempts;
@@ -47,12 +48,15 @@ pub struct ScriptSchnell {
     fronts: Fronts,
     settings: Arc<ScriptschnellSettings>,
     attempts: Arc<Attempts>,
+    /// The half-sent lines of all connections.
+    incomplete: Arc<IncompleteFrames>,
 }
 
 impl ScriptSchnell {
     /// Creates the front; [`ScriptSchnell::listen`] opens its socket.
     pub fn new(chats: Chats, fronts: Fronts, settings: ScriptschnellSettings) -> Self {
-        Self { chats, fronts, settings: Arc::new(settings), attempts: Arc::default() }
+        let settings = Arc::new(settings);
+        Self { chats, fronts, settings, attempts: Arc::default(), incomplete: Arc::default() }
     }
 
     /// Serves the connections of a listening socket until the daemon stops.

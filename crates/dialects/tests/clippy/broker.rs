@@ -578,7 +578,7 @@ fn half_sent_messages_take_limited_memory_together() {
         peer.send_raw(&vec![0xc1; MAX_FRAME / 2 + 1]);
         peer
     };
-    let most = swb_dialects::limits::CLIPPY_INCOMPLETE / (MAX_FRAME / 2);
+    let most = swb_dialects::limits::INCOMPLETE / (MAX_FRAME / 2);
     let mut slow: Vec<ClippyClient> = (0..most + 1).map(begun).collect();
     slow[0].closed();
     // Those that came later may go on, and idle connections are none of this.
