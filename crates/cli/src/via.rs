@@ -142,7 +142,7 @@ impl Drop for OpenTunnel {
 
 /// How the answer gets to the host.
 enum Way {
-    /// By somebody who carries it.
+    /// By hand.
     Person,
     /// Through the host's web server, if it is there.
     Web(String),

@@ -81,5 +81,5 @@ pub(crate) const REQUESTS: usize = 64;
 pub(crate) const REQUEST_QUEUE: Duration = Duration::from_secs(10);
 /// How long a tunnel waits for its peer, unless its owner says otherwise.
 pub(crate) const TUNNEL_WAIT: Duration = Duration::from_secs(300);
-/// How long a tunnel may wait for its peer at most: whoever finds its address in a chat a day later should get nothing.
+/// Longest wait of a tunnel for its peer: an address that is found in a chat a day later must not work.
 pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);

@@ -31,7 +31,7 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// Executes an operation. Dropping the future cancels a wait; anything else is done although nobody waits for the reply.
+    /// Executes an operation. Dropping the future cancels a wait; any other operation is completed without a receiver for the reply.
     pub async fn execute(&self, caller: &Caller, operation: Operation) -> Result<Outcome, ErrorReply> {
         let (operations, caller) = (self.operations.clone(), caller.clone());
         let cancels = waits(&operation);
@@ -66,7 +66,7 @@ pub type Carried = Arc<dyn Fn(&Operation) -> Result<Place, ErrorReply> + Send + 
 /// The requests of one connection.
 pub struct Requests {
     connection: Connection,
-    /// Dropped with the connection: whoever waits, waits no longer.
+    /// Dropped with the connection, which ends every wait for it.
     running: JoinSet<()>,
     typing: TypingOrder,
     waiting: Arc<Semaphore>,

@@ -57,7 +57,7 @@ impl TunnelEvents {
         self.next.recv().await
     }
 
-    /// Lets the tunnel live although nobody follows its events.
+    /// Keeps the tunnel open without a client that follows its events.
     fn release(mut self) {
         if let Some(ends) = self.ends.take() {
             ends.disarm();

@@ -16,7 +16,7 @@ pub(super) const SERVER: &str = "203.0.113.1";
 /// How a router chooses the port outside.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Nat {
-    /// The one inside, whoever the destination is: what a STUN server sees is what a peer can use.
+    /// The one inside, for every destination: the address that a STUN server sees is the one that a peer can use.
     Cone,
     /// Another one for each destination.
     Symmetric,
