@@ -42,8 +42,9 @@ pub(crate) const RESERVE: u64 = 16 * 1024;
 /// Newest bytes a ring can be made to keep: at least a page, and little enough that all rings fit a machine.
 pub(crate) const KEEP_RANGE: RangeInclusive<u64> = 4096..=256 * 1024 * 1024;
 
-/// Bytes read from one PTY before the others get their turn: sixteen of the kernel's 4 KiB portions.
-pub(crate) const READ_ROUND: usize = 64 * 1024;
+/// Bytes read from one PTY before the others get their turn: one of the kernel's 4 KiB portions, about 45 µs. A key
+/// typed in another session waits no longer than this for each terminal that floods.
+pub(crate) const READ_ROUND: usize = 4096;
 /// A shorter read, in bytes, is a key's echo or the like, and nothing follows at once. After a longer one there
 /// is mostly more by the time it could be read, and asking costs less than sleeping and being woken.
 pub(crate) const BULK: usize = 512;
