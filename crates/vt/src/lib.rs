@@ -60,6 +60,8 @@ pub use grammar::{Sequence, Token, Tokenizer};
 pub use input::{Input, InputParser, KeyPress};
 pub use keys::{Key, KeyCode};
 pub use palette::Rgb;
+#[cfg(feature = "png")]
+pub use png::{PngOptions, needs_font};
 pub use printable::{ColourFilter, acts, printable, printable_json, printable_lines};
 pub use report::without_answers;
 pub use screen::{Options, RESET, Screen};

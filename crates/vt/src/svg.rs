@@ -17,8 +17,15 @@ pub(crate) const CURSOR: u16 = 12;
 impl Screen {
     /// The screen as an SVG document, with the cursor if it is shown.
     pub fn to_svg(&self) -> String {
+        self.to_svg_with(0)
+    }
+
+    /// The same below up to this many lines of scrollback.
+    pub fn to_svg_with(&self, scrollback: usize) -> String {
         let size = self.size();
-        let (width, height) = (usize::from(size.cols()) * CELL.0, usize::from(size.rows()) * CELL.1);
+        let above = self.scrollback(scrollback);
+        let rows = above.len() + usize::from(size.rows());
+        let (width, height) = (usize::from(size.cols()) * CELL.0, rows * CELL.1);
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _written = writeln!(
@@ -28,14 +35,14 @@ impl Screen {
              <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
             hex(self.special(BACKGROUND))
         );
-        for (y, line) in self.lines().iter().enumerate() {
+        for (y, line) in above.iter().chain(&self.lines()).enumerate() {
             let mut x = 0;
             for run in &line.runs {
                 self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
                 x += usize::from(run.width);
             }
         }
-        self.svg_cursor(&mut out);
+        self.svg_cursor(&mut out, above.len());
         out.push_str("</svg>\n");
         out
     }
@@ -109,12 +116,12 @@ impl Screen {
         );
     }
 
-    fn svg_cursor(&self, out: &mut String) {
+    fn svg_cursor(&self, out: &mut String, above: usize) {
         let cursor = self.cursor();
         if !cursor.visible {
             return;
         }
-        let (left, top) = (usize::from(cursor.col) * CELL.0, usize::from(cursor.row) * CELL.1);
+        let (left, top) = (usize::from(cursor.col) * CELL.0, (above + usize::from(cursor.row)) * CELL.1);
         let (width, height, top) = match cursor.shape {
             CursorShape::Bar => (2, CELL.1, top),
             CursorShape::Block => (CELL.0, CELL.1, top),
