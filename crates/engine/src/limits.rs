@@ -202,6 +202,14 @@ pub const DIALOG_LOOK: Duration = Duration::from_millis(30);
 pub const ASK_READY: Duration = Duration::from_secs(60);
 /// Time after which a busy agent counts as busy: longer than its status lags behind.
 pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
+/// How often the cursor's line is checked for a prompt that asks for more lines, while an answer is awaited.
+pub const CONTINUATION_LOOK: Duration = Duration::from_millis(500);
+/// Checks in a row that must find such a prompt, without output in between: it is shown for a moment after each line that
+/// is typed.
+pub const CONTINUATION_LOOKS: u32 = 3;
+/// How long a program that takes text line by line must be ready before the turn of the last line counts as completed:
+/// longer than its profile needs to find the end of a turn.
+pub const LINES_REST: Duration = Duration::from_secs(2);
 /// Time after a program's end within which its last turn is detected.
 pub const LAST_TURN: Duration = Duration::from_millis(500);
 /// How long a client that wants to act waits for an owner that is leaving to be removed; its front handles the owner's

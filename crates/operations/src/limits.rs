@@ -21,6 +21,8 @@ pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
 pub const REGEX: usize = 1 << 20;
 /// Maximum bytes of content and of text in the reply to `ask`; JSON expands a byte to six at worst, which fits a frame.
 pub const ASK_TEXT: usize = 100 * 1024;
+/// Turns in the reply to one `ask`, the newest: with what describes each they fit a frame.
+pub const ASK_TURNS: usize = 64;
 /// Maximum bytes of content and of text in the reply to `turn`. Base64 expands three bytes to four, JSON a line
 /// break to two; what needs more room is cut further.
 pub const TURN_PIECE: usize = 300 * 1024;

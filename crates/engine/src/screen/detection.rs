@@ -100,6 +100,7 @@ impl Detection {
             input: swb_turns::input_box(&self.profile, screen),
             half_typed: self.detector.half_typed(screen),
             asks: self.dialog(screen).is_some(),
+            continuation: swb_turns::continuation(&self.profile, screen),
             busy: self.busy(),
             shown: last_rows(screen),
         }

@@ -73,6 +73,8 @@ pub(crate) struct InputState {
     pub(crate) half_typed: Option<String>,
     /// Whether a dialog is shown.
     pub(crate) asks: bool,
+    /// The prompt with which it asks for more lines of what it was given.
+    pub(crate) continuation: Option<String>,
     /// Why the program takes no prompt at present, as far as that is certain.
     pub(crate) busy: Option<AgentBusy>,
     /// The last rows of the screen.

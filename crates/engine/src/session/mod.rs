@@ -19,7 +19,7 @@ mod transcript;
 mod typing;
 mod uid;
 
-pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
+pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome, MoreLines};
 pub use bracketed_paste::{PasteSupport, RelayedText, RunsText, TypedText};
 pub use dialog::{DialogError, approval_of, chosen};
 pub use interpreter::interpreter_of;
