@@ -37,6 +37,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
 
     /// Stores a workspace in place of the one with its path.
     fn keep_workspace(&self, workspace: &Workspace) -> Result<(), ArchiveError>;
+
+    /// Removes a workspace, if it is stored.
+    fn forget_workspace(&self, path: &Path) -> Result<(), ArchiveError>;
 }
 
 /// The archive cannot be read or written.

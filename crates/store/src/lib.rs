@@ -160,6 +160,10 @@ impl Archive for Store {
     fn keep_workspace(&self, workspace: &Workspace) -> std::result::Result<(), ArchiveError> {
         self.change(|database| workspaces::keep(database, workspace))
     }
+
+    fn forget_workspace(&self, path: &Path) -> std::result::Result<(), ArchiveError> {
+        self.change(|database| workspaces::forget(database, path))
+    }
 }
 
 /// Opens an existing database and upgrades it to the current version.

@@ -90,6 +90,9 @@ pub struct Workspace {
     /// File mode creation mask for new files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
+    /// Remove it from the list instead; its directory stays, and so do its conversations.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub forget: bool,
 }
 
 /// Lists the agents that can be chosen.
