@@ -44,7 +44,7 @@ use swb_chat::{
     Approval, Archive, ArchiveError, ClientId, Conversation, Ending, Now, SavedConversation, SearchHit,
     Summary, Workspace, three_words,
 };
-use swb_types::{PtyId, SessionName, Timestamp};
+use swb_types::{PtyId, SessionName, Timestamp, did_you_mean};
 use task::{ConversationTask, view_of};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -260,7 +260,9 @@ impl Chats {
             return Ok(agent.name.clone());
         }
         let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        Err(ChatError::NoAgent(name.to_owned(), known.join(", ")))
+        let meant =
+            did_you_mean(name, known.iter().copied()).map(|question| question + " ").unwrap_or_default();
+        Err(ChatError::NoAgent(name.to_owned(), format!("{meant}configured agents: {}", known.join(", "))))
     }
 
     /// Records in a conversation who answers, unless it is known: the program in the terminal it is about, the agent that
