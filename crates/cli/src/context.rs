@@ -7,6 +7,7 @@ use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::start_daemon;
 use serde::{Serialize, de::DeserializeOwned};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,6 +25,8 @@ pub(crate) struct Context {
     pub(crate) config_file: Option<PathBuf>,
     /// Whether to print JSON.
     pub(crate) json: bool,
+    /// Whether the daemon's configuration was compared with that file.
+    pub(crate) config_checked: Cell<bool>,
     /// Whether the daemon is on another machine, at the other end of a tunnel: no command here starts it.
     pub(crate) remote: bool,
 }
@@ -44,7 +47,7 @@ impl Context {
             return Err(Failure::general(format!("there is no configuration file {}", file.display()))
                 .hint("create it, or leave out --config"));
         }
-        Ok(Self { program, paths, config_file, json, remote: false })
+        Ok(Self { program, paths, config_file, json, config_checked: Cell::new(false), remote: false })
     }
 
     /// Connects to the daemon; starts it, and reports that, if none is running.
@@ -59,6 +62,9 @@ impl Context {
         }
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
+        if let Some(file) = self.config_file.as_deref().filter(|_| running.started.is_none()) {
+            self.check_config(&mut control, file);
+        }
         if let Some(pid) = running.started {
             eprint_line(format_args!("{}: started the daemon (pid {pid})", self.program));
             // The command that starts a daemon reports its warnings (XS-1).
@@ -69,6 +75,28 @@ impl Context {
             }
         }
         Ok(control)
+    }
+
+    /// Reports, once, that a daemon that was running before has another configuration than the one the user has given.
+    fn check_config(&self, control: &mut ControlClient, given: &Path) {
+        if self.config_checked.replace(true) {
+            return;
+        }
+        let status = control.request_within::<StatusReply>(&Operation::Status, Some(limits::NAMES));
+        let Some(used) = status.ok().and_then(|status| status.daemon.config).map(PathBuf::from) else {
+            return;
+        };
+        let full = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        if full(&used) == full(given) {
+            return;
+        }
+        eprint_line(format_args!(
+            "{}: --config {} has no effect on the daemon, which is running with {}\nhint: `swb shutdown` stops it, and \
+             sessions keep running; the next command starts it with the file it is given",
+            self.program,
+            given.display(),
+            used.display()
+        ));
     }
 
     /// Connects to the daemon if it is running.
@@ -135,7 +163,7 @@ impl Context {
             return self.only_session();
         }
         if let Some(name) = name {
-            return Ok(name);
+            return self.session(name);
         }
         let here = workspace(None)?;
         newest_in(self.sessions()?, &here).map(|session| session.name).ok_or_else(|| {

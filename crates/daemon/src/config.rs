@@ -212,6 +212,21 @@ fn read(path: &Path, named: bool) -> io::Result<String> {
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not respond")))
 }
 
+/// The line in which `chat.backend` is set.
+fn backend_line(text: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct File {
+        chat: Chat,
+    }
+    #[derive(Deserialize)]
+    struct Chat {
+        backend: toml::Spanned<String>,
+    }
+    let file: File = toml::from_str(text).ok()?;
+    let before = text.get(..file.chat.backend.span().start)?;
+    Some(before.matches('\n').count() + 1)
+}
+
 impl Config {
     /// Reads the file at `path`; it may be missing unless it is `required`.
     pub fn load(path: &Path, required: bool) -> Result<Self> {
@@ -221,7 +236,11 @@ impl Config {
             }
             text => text.with_context(|| format!("cannot read the configuration file {}", path.display()))?,
         };
-        Self::parse(&text).with_context(|| format!("invalid configuration file {}", path.display()))
+        let config = Self::parse(&text);
+        let mut config = config.with_context(|| format!("invalid configuration file {}", path.display()))?;
+        let line = config.chat.backend.is_some().then(|| backend_line(&text)).flatten();
+        config.chat.backend_place = line.map(|line| format!("line {line} of {}", path.display()));
+        Ok(config)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -311,6 +330,13 @@ mod tests {
         for wrong in ["keep = 0", "keep = 10001", "turn_bytes = 0", "turn_bytes = 15728641"] {
             assert!(Config::parse(&format!("[turns]\n{wrong}\n")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_line_of_the_default_agent_is_known() {
+        assert_eq!(backend_line("# a\n[chat]\n\nbackend = \"x\"\n"), Some(4));
+        assert_eq!(backend_line("chat.backend = 'x'"), Some(1));
+        assert_eq!(backend_line("[chat]\n"), None);
     }
 
     #[test]

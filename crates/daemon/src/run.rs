@@ -42,6 +42,8 @@ pub struct Options {
 pub(crate) struct DaemonSetup {
     options: Options,
     config: Config,
+    /// The file that the configuration is in, or would be.
+    config_file: PathBuf,
     pub(crate) paths: Paths,
     exe: PathBuf,
     pub(crate) umask: u32,
@@ -64,7 +66,7 @@ pub fn run(options: Options) -> Result<()> {
     // From here on everything that the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
     raise_file_limit();
-    let setting = DaemonSetup { options, config, paths, exe, umask };
+    let setting = DaemonSetup { options, config, config_file: file, paths, exe, umask };
     // One thread: moving bytes between sockets and shared memory gains nothing from several, and a key is
     // delivered fastest if no other thread has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -124,7 +126,8 @@ impl DaemonSetup {
         let workspaces = &self.config.chat.workspaces;
         warnings.extend(conversations::open_workspaces(workspaces, &self.paths, &confinement));
         let (agents, agent_sockets) = agent_connections::channel();
-        let chats = self.conversations(&engine, confinement.clone(), agents).await;
+        let (chats, warning) = self.conversations(&engine, confinement.clone(), agents).await;
+        warnings.extend(warning);
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -133,6 +136,7 @@ impl DaemonSetup {
             confinement,
             exe: self.exe.clone(),
             auto: self.options.auto,
+            config: std::path::absolute(&self.config_file).unwrap_or_else(|_| self.config_file.clone()),
             started: Timestamp::of(SystemTime::now()).0,
             stop,
             prepared: Mutex::new(None),
@@ -242,7 +246,7 @@ impl DaemonSetup {
         engine: &Engine,
         confinement: Confinement,
         connections: mpsc::Sender<AgentSocket>,
-    ) -> Chats {
+    ) -> (Chats, Option<String>) {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,

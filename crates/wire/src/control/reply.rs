@@ -293,6 +293,10 @@ pub struct DaemonStatus {
     pub auto: bool,
     /// When it was started, in Unix milliseconds.
     pub started: u64,
+    /// The configuration file that it was given or would read in its usual place; absent for a daemon that does not report
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
 }
 
 /// One dialect, in the reply to `status`.

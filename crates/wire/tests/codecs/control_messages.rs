@@ -582,7 +582,14 @@ fn status_encodes_and_decodes() {
     let status = StatusReply {
         ok: true,
         keeper: KeeperStatus { pid: 1 },
-        daemon: DaemonStatus { pid: 2, restarts: 3, version: "0.1.0".into(), auto: true, started: 4 },
+        daemon: DaemonStatus {
+            pid: 2,
+            restarts: 3,
+            version: "0.1.0".into(),
+            auto: true,
+            started: 4,
+            config: None,
+        },
         dialects: vec![
             dialect("coop", DialectState::Listening),
             dialect("keepty", DialectState::Off),
