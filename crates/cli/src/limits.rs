@@ -119,6 +119,16 @@ pub(crate) const LEAVE_TWICE: Duration = Duration::from_secs(1);
 /// How long after another key a key counts as typing, which approves nothing.
 pub(crate) const TYPING: Duration = Duration::from_millis(800);
 
+/// How long the daemon may take to list its sessions before a name is taken as it is.
+pub(crate) const NAMES: Duration = Duration::from_secs(2);
+
+// ---- completion ----
+
+/// How long a Tab may take, whatever the daemon does: longer would feel as if the shell hung.
+pub(crate) const COMPLETION: Duration = Duration::from_millis(500);
+/// Names offered at one Tab: no one reads more, and a shell takes long to lay them out.
+pub(crate) const CANDIDATES: usize = 1000;
+
 // ---- commands ----
 
 /// Characters of an approval's title in the list: a line of 80 columns with the rest.

@@ -40,6 +40,7 @@ pub(crate) mod wait;
 mod workspace;
 
 use crate::args::{self, SwbCli, SwbCommand};
+use crate::completion;
 use crate::console::eprint_text;
 use crate::context::Context;
 use crate::error::Outcome;
@@ -49,6 +50,9 @@ use std::process::ExitCode;
 
 /// Runs as `swb`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    if let Some(code) = completion::run(&args) {
+        return code;
+    }
     match args::parse::<SwbCli>("swb", args, 2) {
         Ok(cli) => report("swb", dispatch(cli)),
         Err(code) => code,

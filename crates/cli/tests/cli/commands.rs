@@ -351,24 +351,19 @@ fn completions_are_scripts_of_their_shell() {
     let swb = Swb::new(EXE);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = swb.ok(&["completions", shell]);
-        assert!(VERBS.iter().all(|verb| script.contains(verb)), "{shell}");
+        assert!(script.contains("SWB_COMPLETE"), "{shell}");
         assert!(!script.contains("keeper --socket"), "{shell}");
     }
     let file = swb.dir().join("swb.bash");
     std::fs::write(&file, swb.ok(&["completions", "bash"])).expect("a file");
     let output = Command::new("bash").arg("-n").arg(&file).output().expect("bash");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // It completes verbs.
-    let script = ". \"$0\"; COMP_WORDS=(swb st); COMP_CWORD=1; _swb swb st swb; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash").args(["--norc", "-c", script]).arg(&file).output().expect("bash");
-    assert_eq!(text(&output.stdout), "status\n", "{}", text(&output.stderr));
     for (shell, args) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"])] {
         let file = swb.dir().join(format!("swb.{shell}"));
         std::fs::write(&file, swb.ok(&["completions", shell])).expect("a file");
-        // Not every machine has them.
-        if let Ok(output) = Command::new(shell).args(args).arg(&file).output() {
-            assert!(output.status.success(), "{shell}: {}", text(&output.stderr));
-        }
+        let output =
+            Command::new(shell).args(args).arg(&file).output().expect("`cargo xtask setup` installs it");
+        assert!(output.status.success(), "{shell}: {}", text(&output.stderr));
     }
     assert_eq!(swb.run(&["completions", "cmd"]).status.code(), Some(2));
     assert!(!swb.paths().control_socket().exists(), "no daemon is needed for this");

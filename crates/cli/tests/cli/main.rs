@@ -5,13 +5,16 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod ask_lines;
 mod attach;
 mod commands;
+mod completion;
 mod coop;
 mod daemon_commands;
 mod detect;
 mod events;
 mod keys;
+mod names;
 mod record;
 mod repaint;
 mod restore;
