@@ -24,8 +24,8 @@ pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
 pub(crate) use trust::TrustArgs;
 pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
-    AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
-    TurnsArgs, UntilState,
+    AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TimeLimit,
+    TurnArgs, TurnsArgs, UntilState,
 };
 pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand};
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
@@ -49,6 +49,9 @@ Examples:
   swb relay api review --submit         send the answer to another agent
   swb chat                     talk to an agent in this directory
   swb ls                       list sessions
+
+Wherever a session is named, the beginning of its name is enough if no other session's name begins so; `kill` needs the
+whole name.
 
 Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same.
 
@@ -279,11 +282,15 @@ Examples:
   swb ls --watch             keep the list up to date until Ctrl+C
   swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
-Sessions that have ended stay listed for a while, with their exit code; `swb kill` removes one.")]
+Sessions that have ended stay listed for a while below the others, with their exit code; `swb kill` removes one. On a
+terminal, the list fits its width.")]
 pub(crate) struct LsArgs {
     /// List only running sessions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) running: bool,
+    /// List all sessions that have ended, too, not only the last five
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -300,7 +307,7 @@ Examples:
   swb kill --all
   swb kill -f stuck
 
-Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL.")]
+Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL. Unlike other commands, it takes whole names only.")]
 pub(crate) struct KillArgs {
     /// Sessions
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
@@ -403,7 +410,10 @@ pub(crate) struct UpgradeArgs {
 Examples:
   swb completions bash > ~/.local/share/bash-completion/completions/swb
   swb completions zsh > ~/.zfunc/_swb
-  swb completions fish > ~/.config/fish/completions/swb.fish")]
+  swb completions fish > ~/.config/fish/completions/swb.fish
+
+The scripts ask the running daemon for the names of sessions, agents, workspaces and the like at each Tab. They start no
+daemon, and wait half a second at most.")]
 pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,

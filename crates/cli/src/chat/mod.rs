@@ -28,6 +28,11 @@ use rustix::termios::isatty;
 /// The agent that stands for the user's shell; it answers if no other is configured or installed.
 const SHELL_AGENT: &str = "shell";
 
+/// The conversation or session that the user means; a name for a new one, or at another server, is what it says.
+fn meant(context: &Context, args: &args::ChatArgs, name: String) -> Result<String, Failure> {
+    if args.new || args.socket.is_some() { Ok(name) } else { context.conversation(name) }
+}
+
 /// Opens the conversation, or sends one message and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let here = std::env::var("SWB_SESSION").ok();
@@ -45,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let endpoint = ChatEndpoint::find(context, args)?;
     let mut link = connect(context, &endpoint)?;
     let choice = SessionChoice {
-        name: args.name.clone(),
+        name: args.name.clone().map(|name| meant(context, args, name)).transpose()?,
         directory: context::workspace(args.directory.as_deref())?,
         new: args.new,
         agent: args.agent.clone().map(|agent| named_agent(context, &endpoint, agent)),

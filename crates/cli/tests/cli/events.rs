@@ -104,7 +104,7 @@ fn events_of_a_session_that_does_not_exist_are_an_error() {
     let swb = Swb::start(EXE);
     let output = swb.run(&["events", "nobody"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no session 'nobody'"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no session named 'nobody'"), "{output:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::messages::usage;
 use super::open_session::OpenedSession;
 use super::slash_commands::SlashCommand;
 use crate::limits;
+use crate::table;
 use std::time::Instant;
 use swb_tui::event::ViewEvent;
 use swb_tui::input::editor::Editor;
@@ -178,7 +179,10 @@ impl ChatState {
         let what = match (opened.resumed, count) {
             (false, _) => format!("new conversation {} in {}", opened.name, opened.directory),
             (true, 0) => format!("conversation {}{title} in {}", opened.name, opened.directory),
-            (true, _) => format!("resumed {}{title} · {count} messages · /new starts another", opened.name),
+            (true, _) => {
+                let messages = table::count(count as u64, "message");
+                format!("resumed {}{title} · {messages} · /new starts another", opened.name)
+            }
         };
         let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · agent {agent}"));
         self.transcript.note(&what);
@@ -396,10 +400,9 @@ impl ChatState {
         }
         for item in sessions {
             let here = if item.session_id == self.name { "▸" } else { " " };
-            let (count, state) = (item.message_count, &item.status);
+            let (count, state) = (table::count(item.message_count as u64, "message"), &item.status);
             let agent = item.agent.as_ref().map_or_else(String::new, |agent| format!(", agent {agent}"));
-            let line =
-                format!("{here} {}  {}  {count} messages, {state}{agent}", item.session_id, item.title);
+            let line = format!("{here} {}  {}  {count}, {state}{agent}", item.session_id, item.title);
             self.transcript.note(&line);
         }
         self.transcript.note("/resume NAME opens one");
