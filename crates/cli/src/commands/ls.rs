@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::path::Path;
 use swb_vt::printable;
 use swb_wire::control::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
+use unicode_width::UnicodeWidthStr;
 
 /// One session as `ls --json` shows it.
 #[derive(Debug, Serialize)]
@@ -116,7 +117,9 @@ fn text(rows: &[SessionRow], now: u64, home: &Path, form: &ListForm) -> String {
         // The newest are the last.
         let hidden = if form.all { 0 } else { ended.len().saturating_sub(ENDED) };
         let newest = ended.last().map_or("", |row| row.name.as_str());
-        out.push_str(&format!("\nEnded (`swb kill {}` removes one from the list):\n", printable(newest)));
+        let heading = format!("Ended (`swb kill {}` removes one from the list):", printable(newest));
+        let fits = form.width.is_none_or(|width| heading.width() <= width);
+        out.push_str(&format!("\n{}\n", if fits { heading.as_str() } else { "Ended:" }));
         out.push_str(&table::fitted(
             ended_columns(ended.get(hidden..).unwrap_or_default(), now, home),
             form.width,
@@ -231,7 +234,14 @@ mod tests {
         build  exited (2)  1h   /srv       sh -c 'make -j8'
         ");
         insta::assert_snapshot!(text(&[], &ListForm::default()), @"No sessions. `swb run -- CMD` starts one.");
-        insta::assert_snapshot!(text(&rows(), &ListForm { width: Some(60), all: false }), @"");
+        insta::assert_snapshot!(text(&rows(), &ListForm { width: Some(60), all: false }), @r"
+        NAME  STATUS   AGENT      AGE  WORKSPACE  COMMAND
+        api   running  ready 10m  1h   ~/src/api  claude --re…
+
+        Ended (`swb kill build` removes one from the list):
+        NAME   STATUS      AGE  WORKSPACE  COMMAND
+        build  exited (2)  1h   /srv       sh -c 'make -j8'
+        ");
         let ended = || rows().into_iter().filter(|row| row.status == SessionStatus::Exited);
         let many: Vec<SessionRow> = std::iter::repeat_with(ended).take(7).flatten().collect();
         let few = text(&many, &ListForm::default());

@@ -57,8 +57,8 @@ fn text(status: &Status, now: u64) -> String {
     let up = table::age(now.saturating_sub(daemon.started / 1000));
     let idle = if daemon.auto { "; ends by itself when no session is left" } else { "" };
     let mut out = format!(
-        "daemon    running for {up}, pid {}, version {}{}{idle}\nkeeper    pid {keeper}; holds the terminals of the \
-         sessions\nsessions  {} running\n",
+        "daemon    pid {}, version {}, running for {up}{}{idle}\nkeeper    pid {keeper}; holds the terminals of the \
+         sessions\nsessions  {}\n",
         daemon.pid,
         daemon.version,
         restarts(daemon.restarts),
@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn people_get_a_summary() {
         insta::assert_snapshot!(text(&status(), 220), @r"
-        daemon    running for 2m, pid 11, version 0.1.0; restarted 2 times after failures; ends by itself when no session is left
+        daemon    pid 11, version 0.1.0, running for 2m; restarted 2 times after failures; ends by itself when no session is left
         keeper    pid 10; holds the terminals of the sessions
-        sessions  3 running
+        sessions  3
         config    /h/.config/switchboard/config.toml
 
         DIALECT  STATE          SOCKET

@@ -139,7 +139,11 @@ fn command() -> clap::Command {
 
 fn add(command: clap::Command, words: &[&'static str], id: &'static str, takes: Takes) -> clap::Command {
     match words {
-        [] => command.mut_arg(id, |arg| arg.add(ArgValueCompleter::new(takes))),
+        // `mut_arg` would put it behind the other arguments.
+        [] => command.mut_args(|arg| match arg.get_id() == id {
+            true => arg.add(ArgValueCompleter::new(takes)),
+            false => arg,
+        }),
         [word, rest @ ..] => command.mut_subcommand(word, |command| add(command, rest, id, takes)),
     }
 }

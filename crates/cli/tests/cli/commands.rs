@@ -68,9 +68,11 @@ fn ls_prints_a_table() {
     let pid = swb.session("api").expect("it runs")["pid"].to_string();
     assert_eq!(lines[1][..6], ["api", "running", "starting", &pid, "120x40", "0"]);
     assert_eq!(lines[1][8..], ["sleep", "600"]);
-    assert_eq!(lines[2][..5], ["build", "exited", "(2)", "-", "-"]);
-    assert_eq!(lines.len(), 3);
-    assert_eq!(swb.ok(&["list"]).lines().count(), 3);
+    // Ended sessions are in a section of their own.
+    assert_eq!((lines[2].len(), lines[3][0]), (0, "Ended"));
+    assert_eq!(lines[5][..3], ["build", "exited", "(2)"]);
+    assert_eq!(lines.len(), 6);
+    assert_eq!(swb.ok(&["list"]).lines().count(), 6);
     assert_eq!(swb.ok(&["ls", "--running"]).lines().count(), 2);
 }
 

@@ -62,10 +62,10 @@ fn a_tab_completes_the_name_of_a_session() {
         assert!(terminal.shows("apple-tart", LIMIT), "{name}: {}", text(terminal.seen()));
         terminal.type_in(b"\r");
         wait_for(&format!("{name} to kill the session"), || {
-            (swb.session("apple-tart")?["status"] == "exited").then_some(())
+            swb.session("apple-tart").is_none().then_some(())
         });
         assert_eq!(swb.session("apple-pie").expect("it is listed")["status"], "running", "{name}");
-        swb.ok(&["kill", "apple-pie", "apple-tart"]);
+        swb.ok(&["kill", "apple-pie"]);
         terminal.close();
     }
 }
@@ -101,9 +101,6 @@ fn every_kind_of_name_is_offered() {
     assert_eq!(offered(&swb, &["run", "--", "mkfif"]), ["mkfifo"]);
     assert_eq!(offered(&swb, &["at"]), ["attach"]);
     assert!(offered(&swb, &["attach", "--w"]).contains(&"--watch".to_owned()));
-    // A dialog of an agent in a terminal.
-    swb.run(&["send", "asks", "ask", "--enter"]);
-    wait_for("an approval", || offered(&swb, &["approvals", "show", "asks"]).first().cloned());
 }
 
 #[test]
