@@ -6,7 +6,9 @@ use crate::context::{Context, status};
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use swb_types::did_you_mean;
-use swb_wire::control::{History, HistoryReply, Ls, LsReply, Operation, SessionStatus, Turns, TurnsReply};
+use swb_wire::control::{
+    History, HistoryReply, Ls, LsReply, Operation, SessionItem, SessionStatus, Turns, TurnsReply,
+};
 
 /// Names that an error lists.
 const LISTED: usize = 8;
@@ -30,10 +32,13 @@ impl Context {
             return Ok(name);
         }
         // If the daemon does not list its sessions, it reports why when the command itself is executed.
-        let list = Operation::Ls(Ls { details: true, all: true });
-        let reply = self.connect()?.request_within::<LsReply>(&list, Some(limits::NAMES));
-        let Ok(reply) = reply else { return Ok(name) };
-        let sessions = reply.sessions.iter();
+        let Some(names) = self.listed(false)? else { return Ok(name) };
+        // The whole name is what scripts use: the rest is requested only for others.
+        if names.iter().any(|session| session.name == name) {
+            return Ok(name);
+        }
+        let Some(listed) = self.listed(true)? else { return Ok(name) };
+        let sessions = listed.iter();
         let known = sessions.map(|session| (session.name.as_str(), status(session) != SessionStatus::Exited));
         match meaning(&name, known) {
             Meaning::Itself => Ok(name),
@@ -41,6 +46,13 @@ impl Context {
             Meaning::Beginning(whole) => Ok(whole),
             Meaning::Ambiguous(names) => Err(ambiguous(&name, &names)),
         }
+    }
+
+    /// All sessions, if the daemon lists them in time.
+    fn listed(&self, details: bool) -> Result<Option<Vec<SessionItem>>, Failure> {
+        let list = Operation::Ls(Ls { details, all: true });
+        let reply = self.connect()?.request_within::<LsReply>(&list, Some(limits::NAMES));
+        Ok(reply.ok().map(|reply| reply.sessions))
     }
 
     /// The same; fails if there is no such session.

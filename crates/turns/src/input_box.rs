@@ -169,6 +169,19 @@ mod tests {
         screen
     }
 
+    #[test]
+    fn a_prompt_for_more_lines_is_known() {
+        let prompt = |name, text| continuation(&profile(name), &screen(text));
+        assert_eq!(prompt("python", ">>> def f():\n... ").as_deref(), Some("..."));
+        assert_eq!(prompt("python", ">>> def f():\n...     ").as_deref(), Some("..."), "indented");
+        assert_eq!(prompt("python", ">>> def f():\n...     return"), None, "something is typed behind it");
+        assert_eq!(prompt("python", ">>> "), None);
+        assert_eq!(prompt("shell", "$ echo 'a\n> ").as_deref(), Some(">"));
+        assert_eq!(prompt("shell", "$ echo 'a\nquote> ").as_deref(), Some("quote>"));
+        assert_eq!(prompt("shell", "u@h ~> "), None, "fish is ready");
+        assert_eq!(prompt("claude", "... "), None);
+    }
+
     /// The box with the cursor behind `typed`.
     fn seen(name: &str, above: &str, typed: &str, below: &str) -> InputBox {
         input_box(&profile(name), &screen(&format!("{above}{typed}\x1b7{below}\x1b8"))).unwrap()

@@ -155,3 +155,33 @@ fn frame(width: usize) -> Mask {
     }
     mask
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_font_is_needed_for_what_ours_lacks_only() {
+        for c in ['a', 'é', '─', '█', '⣿', '⏺', '\u{200d}', '✓'] {
+            assert!(!is_lacking(c), "{c}");
+        }
+        for c in ['日', '한', '😀'] {
+            assert!(is_lacking(c), "{c}");
+        }
+    }
+
+    #[test]
+    fn a_glyph_of_another_font_stays_near_its_cells() {
+        let other = FontRef::try_from_slice(dejavu::sans_mono::regular()).unwrap();
+        let mask = fitted(&other, other.glyph_id('M'), 2);
+        assert!(mask.left >= -1 && mask.left + mask.width as isize <= 2 * WIDTH as isize + 1, "{mask:?}");
+        assert!(mask.top >= -2 && mask.alpha.iter().any(|alpha| *alpha > 0));
+    }
+
+    #[test]
+    fn a_broken_font_leaves_boxes() {
+        let mut glyphs = Glyphs::new(Some(b"no font")).unwrap();
+        let ink: usize = glyphs.mask('日', 2, false).alpha.iter().filter(|alpha| **alpha > 0).count();
+        assert_eq!(ink, frame(2 * WIDTH).alpha.iter().filter(|alpha| **alpha > 0).count());
+    }
+}
