@@ -68,7 +68,7 @@ fn timed_out(name: &str, after: Duration, untyped: Option<&str>) {
              prompt, as --force does; `swb run --profile` names the prompts of a program"
         )),
         None => eprint_line(format_args!(
-            "swb: timed out after {} s waiting for the answer of session '{name}', whose agent continues\n\
+            "swb: timed out waiting for the answer of session '{name}' after {} s; its agent continues\n\
              hint: `swb wait {name} --until turn` waits for its answer; `swb explain {name}` shows its state; --timeout sets \
              the limit",
             after.as_secs_f64()

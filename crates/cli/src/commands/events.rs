@@ -63,9 +63,9 @@ fn what(what: &EventBody) -> String {
     };
     match what {
         EventBody::Missed => "some events were lost".to_owned(),
-        EventBody::Opened => "created".to_owned(),
+        EventBody::Opened => "opened".to_owned(),
         EventBody::Found => "found again after a restart of the daemon".to_owned(),
-        EventBody::Closed => "ended".to_owned(),
+        EventBody::Closed => "closed".to_owned(),
         EventBody::Started { pty } => format!("{} started", terminal(*pty)),
         EventBody::Exited { pty, code } => format!("{} exited with {code}", terminal(*pty)),
         EventBody::Status { state, signal: Some(signal) } => format!("{} ({signal})", state.as_str()),

@@ -148,7 +148,7 @@ fn events_are_printed_as_lines() {
     let teller = Teller::start(swb.command(&["events", "--since", "1-1"]));
     let lines: Vec<String> = (0..2).map(|_| teller.lines.recv_timeout(LIMIT).expect("a line")).collect();
     assert!(
-        lines[0].contains("some events were lost") && lines[1].ends_with("  main          created"),
+        lines[0].contains("some events were lost") && lines[1].ends_with("  main          opened"),
         "{lines:?}"
     );
 }
