@@ -79,13 +79,12 @@ impl Call<'_> {
             false => TypedText::Text(ask.text),
         };
         begun.store(true, Ordering::Relaxed);
-        let by_line;
-        match self.type_into(session, text, mode).await? {
-            Ok(report) => by_line = report.warning.is_some(),
+        let by_line = match self.type_into(session, text, mode).await? {
+            Ok(report) => report.warning.is_some(),
             Err(TypingError::Runs(why)) if agent => return Err(roles::forbidden(why.to_string())),
             Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
             Err(error) => return Err(typing_error(error, session)),
-        }
+        };
         match watch.answered(before, command).await.map_err(|error| no_turn(&error, session))? {
             Reply::Turn(first) => {
                 let mut turns = vec![*first];
