@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::limits;
+use crate::service_manager;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -51,7 +52,9 @@ fn start(exe: &Path, socket: &Path) -> Result<bool> {
     let mut command = Command::new(exe);
     command.arg("keeper").arg("--socket").arg(socket);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = command.output().with_context(|| format!("cannot start {} keeper", exe.display()))?;
+    let output = service_manager::hide_from(&mut command)
+        .output()
+        .with_context(|| format!("cannot start {} keeper", exe.display()))?;
     match output.status.code() {
         Some(code @ (0 | 3)) => Ok(code == 0),
         _ => {

@@ -18,6 +18,8 @@ mod log;
 mod login;
 mod profiles;
 mod run;
+mod service_manager;
+mod sys;
 mod timed_command;
 mod tunnel;
 mod upgrade;

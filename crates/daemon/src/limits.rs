@@ -55,6 +55,8 @@ pub(crate) const PID_FILE: u64 = 32;
 pub(crate) const COMMAND_CHECK: Duration = Duration::from_millis(10);
 /// Bytes of a program's output that are read: what a pipe holds.
 pub(crate) const COMMAND_OUTPUT: u64 = 64 * 1024;
+/// Sockets that a service manager may pass: a few more than there are fronts.
+pub(crate) const PASSED_SOCKETS: u32 = 16;
 /// How long systemd may take to answer before the daemon goes on without it: it needs some milliseconds, and the command
 /// that starts the daemon waits.
 pub(crate) const MANAGER: Duration = Duration::from_millis(700);

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
+use crate::service_manager::{self, PassedSockets};
 use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, tunnel, web};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
@@ -36,6 +37,8 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Started by another command: exits when it is no longer needed.
     pub auto: bool,
+    /// A service manager restarts it after a crash: the keeper does not.
+    pub supervised: bool,
 }
 
 /// The environment that the daemon found at its start.
@@ -52,6 +55,7 @@ const GUARD_EXE: &str = "/proc/self/exe";
 
 /// Runs the daemon until a signal or a request stops it.
 pub fn run(options: Options) -> Result<()> {
+    let passed = PassedSockets::take();
     let paths = Paths::from_env(|key| std::env::var_os(key))
         .context("HOME is not set; set it to your home directory")?;
     let file = options.config.clone().unwrap_or_else(|| paths.config_file());
@@ -68,7 +72,7 @@ pub fn run(options: Options) -> Result<()> {
     // One thread: moving bytes between sockets and shared memory gains nothing from several, and a key is
     // delivered fastest if no other thread has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let end = runtime.block_on(setting.serve())?;
+    let end = runtime.block_on(setting.serve(passed))?;
     // Everything that has to be saved has been; what is left may wait for a disk forever.
     runtime.shutdown_timeout(limits::LEFT_WORK);
     drop(log);
@@ -93,14 +97,14 @@ pub(crate) enum DaemonEnd {
 }
 
 impl DaemonSetup {
-    async fn serve(&self) -> Result<DaemonEnd> {
+    async fn serve(&self, passed: PassedSockets) -> Result<DaemonEnd> {
         // Handled from the beginning: for the keeper, a daemon that a signal kills during its start has crashed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         // The terminal that it was started from may close; clients that are attached elsewhere must not notice.
         let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
-        let mut opened = OpenFronts::default();
+        let mut opened = OpenFronts::with(passed);
         let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
         let (engine, new_keeper) =
@@ -116,8 +120,12 @@ impl DaemonSetup {
             }
         };
         warnings.extend(opened.warnings());
+        warnings.extend(opened.leave_passed());
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
-        engine.leave_successor(&self.successor()?)?;
+        match self.options.supervised {
+            true => engine.drop_successor(),
+            false => engine.leave_successor(&self.successor()?)?,
+        }
         let confinement =
             Confinement::new(self.config.chat.confinement.clone(), GUARD_EXE.into(), &fronts.tasks)
                 .with_own_dirs(&self.paths.home, self.own_dirs());
@@ -163,6 +171,7 @@ impl DaemonSetup {
         // After the sockets on this machine: finding the address of a host may take a while.
         self.open_web(&fronts, operations, conversations, &host).await;
         engine.ready();
+        service_manager::notify("READY=1");
         tracing::info!(
             pid = std::process::id(),
             keeper = engine.keeper_pid(),
@@ -263,6 +272,7 @@ impl DaemonSetup {
         chats: &Chats,
     ) -> Result<DaemonEnd> {
         tracing::info!(sessions = engine.count(), "stopping; sessions keep running");
+        service_manager::notify("STOPPING=1");
         opened.close(engine);
         fronts.stop.cancel();
         fronts.tasks.close();
@@ -288,6 +298,9 @@ impl DaemonSetup {
         if self.options.auto {
             arguments.push("--auto".into());
         }
+        if self.options.supervised {
+            arguments.push("--supervised".into());
+        }
         if let Some(config) = &self.options.config {
             arguments.push("--config".into());
             arguments.push(std::path::absolute(config).unwrap_or_else(|_| config.clone()).into());
@@ -299,8 +312,7 @@ impl DaemonSetup {
     fn successor(&self) -> Result<Spec> {
         let mut argv = vec![self.exe.clone().into()];
         argv.extend(self.arguments());
-        let mut env: Vec<(OsString, OsString)> =
-            std::env::vars_os().filter(|(key, _)| key != LOG_FILE).collect();
+        let mut env: Vec<(OsString, OsString)> = own_environment().collect();
         let log = self.paths.daemon_log();
         if let Some(dir) = log.parent()
             && let Err(error) = swb_dialects::private_socket::private_dir(dir)
@@ -323,9 +335,14 @@ impl DaemonSetup {
 
 /// The environment of sessions and agents.
 fn environment() -> BTreeMap<String, String> {
-    let own = std::env::vars_os();
+    let own = own_environment();
     let own = own.filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
-    own.filter(|(key, _)| key != LOG_FILE).collect()
+    own.collect()
+}
+
+/// The environment of this process without what is for it alone.
+pub(crate) fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(key, _)| key != LOG_FILE && !service_manager::is_variable(key))
 }
 
 /// Sessions need descriptors; raises the limit as far as the system allows.

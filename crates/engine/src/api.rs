@@ -340,6 +340,11 @@ impl Engine {
         self.context.keeper.leave_successor(spec)
     }
 
+    /// Leaves the restart of a daemon that dies to the program that has started it.
+    pub fn drop_successor(&self) {
+        self.context.keeper.drop_successor();
+    }
+
     /// Replaces the keeper's program under its running children.
     pub fn replace_keeper(&self, spec: &Spec) -> std::io::Result<()> {
         self.context.keeper.replace_keeper(spec)

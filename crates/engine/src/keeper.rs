@@ -345,6 +345,10 @@ impl Keeper {
         Ok(())
     }
 
+    pub(crate) fn drop_successor(&self) {
+        self.drop_held(SlotId::GLOBAL, KEY_DAEMON);
+    }
+
     pub(crate) fn replace_keeper(&self, spec: &Spec) -> io::Result<()> {
         self.send(Packet::new(PacketKind::Replace, SlotId::GLOBAL), vec![spec.to_memfd()?]);
         Ok(())

@@ -3,6 +3,7 @@
 use std::process::Output;
 use swb_testkit::{Swb, is_alive};
 
+mod activation;
 mod obstacles;
 mod others;
 mod settings;
