@@ -20,6 +20,7 @@ mod event_stream;
 mod hotkey;
 mod inherited_connection;
 mod limits;
+mod manual;
 mod own_socket;
 mod panics;
 mod personalities;

@@ -173,7 +173,8 @@ pub(crate) enum SwbCommand {
     Status,
     /// Run the daemon in the foreground
     ///
-    /// It logs to standard error, is ready when its sockets exist, and exits with 0 on SIGTERM or SIGINT.
+    /// It logs to standard error, is ready when its sockets exist, and exits with 0 on SIGTERM or SIGINT. It uses sockets
+    /// that systemd passes, and reports to systemd when it is ready.
     /// Sessions keep running and are available again when it restarts.
     Daemon(DaemonArgs),
     /// Stop the daemon; sessions keep running unless --kill is given
@@ -182,7 +183,7 @@ pub(crate) enum SwbCommand {
     Upgrade(UpgradeArgs),
     /// Print a completion script
     Completions(CompletionsArgs),
-    /// Print the manual page
+    /// Show a manual page
     Man(ManArgs),
 }
 
@@ -369,6 +370,9 @@ pub(crate) struct DaemonArgs {
     /// Exit when idle; set when another command starts the daemon
     #[arg(long, hide = true)]
     pub(crate) auto: bool,
+    /// Leave restarts after a crash to the service manager that runs this command, as swb.service does
+    #[arg(long)]
+    pub(crate) supervised: bool,
 }
 
 /// Arguments of `shutdown`.
@@ -413,11 +417,16 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb man | man -l -
+  swb man                    the page of swb
+  swb man token add          the page of one command
+  swb man run > swb-run.1    in roff, as man(1) reads it
   swb man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
+    /// Command [default: swb itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
     /// Write one page per command to this directory instead
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,
 }
 

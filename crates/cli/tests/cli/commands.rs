@@ -389,6 +389,18 @@ fn the_manual_is_a_manual_page() {
             .unwrap_or_else(|error| panic!("{verb}: {error}"));
         assert!(page.contains(".SH SYNOPSIS"), "{verb}");
     }
+    let run = swb.ok(&["man", "run"]);
+    assert_eq!(run, std::fs::read_to_string(dir.join("swb-run.1")).expect("a page"));
+    assert!(
+        dir.join("swb-token-add.1").exists()
+            && swb.ok(&["man", "token", "add"]).contains("swb\\-token\\-add")
+    );
+    let unknown = swb.run(&["man", "runn"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("no command 'runn'"), "{}", text(&unknown.stderr));
+    // Each example is on a line of its own, as in the help text.
+    let (_, examples) = run.split_once(".SH EXAMPLES\n.RS 4\n.nf\n").expect("examples that are not filled");
+    assert!(examples.starts_with("swb run \\-\\- claude                  session"), "{examples}");
     // Not every machine has it.
     if let Ok(output) =
         Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(dir.join("swb.1")).output()
