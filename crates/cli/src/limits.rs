@@ -200,6 +200,23 @@ pub(crate) const CLIPPYCTL_REPLY: Duration = Duration::from_secs(30);
 /// Bytes read at once: most replies are shorter.
 pub(crate) const CLIPPYCTL_READ: usize = 64 * 1024;
 
+// ---- doctor ----
+
+/// How long all checks together may take: longer than each of them, and as long as a person waits without wondering.
+pub(crate) const DOCTOR: Duration = Duration::from_secs(10);
+/// How long the daemon may take for each reply; it needs a millisecond, and up to a second while it restarts.
+pub(crate) const DOCTOR_REPLY: Duration = Duration::from_secs(3);
+/// How long a program may take to print its version: those in JavaScript on a cold disk need a few seconds.
+pub(crate) const DOCTOR_PROGRAM: Duration = Duration::from_secs(6);
+/// Characters of a version that are shown.
+pub(crate) const DOCTOR_VERSION: usize = 60;
+/// Bytes of an agent's configuration that are searched; people have a few thousand.
+pub(crate) const AGENT_CONFIG: u64 = 1 << 20;
+/// Files of an agent's plugin directory that are searched.
+pub(crate) const AGENT_PLUGINS: usize = 100;
+/// Size of a terminal for which programs are made, at the least.
+pub(crate) const USUAL_TERMINAL: (u16, u16) = (80, 24);
+
 // ---- hotkeys ----
 
 /// How long a broker may take to reply to a hotkey's request; after that it counts as lost.

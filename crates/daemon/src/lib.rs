@@ -26,8 +26,10 @@ mod upgrade;
 mod web;
 
 pub use config::{CliConfig, Config, ScriptschnellConfig};
+pub use login::{LoginRules, login_rules, unit_of};
 pub use profiles::load as load_profiles;
 pub use run::{Options, run};
 pub use swb_backends::guard;
 pub use swb_operations::trust;
 pub use swb_web::rendezvous;
+pub use timed_command::output_within;

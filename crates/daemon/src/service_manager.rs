@@ -54,8 +54,7 @@ impl PassedSockets {
         // Beyond all of them: no duplicate may be taken for a passed one.
         let least = numbers.end;
         for number in numbers {
-            let passed = sys::duplicate(number, least);
-            sys::close_inherited(number);
+            let passed = sys::take(number, least);
             match passed.as_ref().and_then(listening_path) {
                 Some(path) => sockets.extend(passed.map(|socket| (path, socket))),
                 None => tracing::warn!(number, "the service manager passed no listening Unix socket"),

@@ -7,6 +7,7 @@ mod history;
 mod hotkey;
 mod recording;
 mod screen;
+mod start;
 mod trust;
 mod tunnel;
 mod turns;
@@ -21,13 +22,14 @@ pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
+pub(crate) use start::{DoctorArgs, InitArgs, InitShell};
 pub(crate) use trust::TrustArgs;
 pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
     TurnsArgs, UntilState,
 };
-pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand};
+pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand, WEB_PORT};
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
@@ -64,8 +66,8 @@ Exit codes:
   `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
   if signal N ended it, and with 0 if you detach.
 
-Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook` and `hotkey` starts the daemon if none is
-running.
+Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook`, `hotkey`, `doctor`, `init`,
+`completions` and `man` starts the daemon if none is running.
 
 Environment:
   HOME               required; default paths are below it
@@ -181,6 +183,10 @@ pub(crate) enum SwbCommand {
     Shutdown(ShutdownArgs),
     /// Replace the running daemon with this program while sessions keep running
     Upgrade(UpgradeArgs),
+    /// Check this machine, and show what to do about each problem
+    Doctor(DoctorArgs),
+    /// Print the integration for your shell: completion, prompt marks, working directory
+    Init(InitArgs),
     /// Print a completion script
     Completions(CompletionsArgs),
     /// Show a manual page

@@ -8,11 +8,13 @@ mod chat;
 mod completions;
 mod daemon;
 mod detect;
+mod doctor;
 mod events;
 mod explain;
 mod here;
 mod history;
 mod hook;
+mod init;
 mod keys;
 pub(crate) mod kill;
 pub(crate) mod logs;
@@ -113,6 +115,8 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Daemon(args)) => daemon::run(cli.config, &args),
         Some(SwbCommand::Shutdown(args)) => shutdown::run(&context()?, &args),
         Some(SwbCommand::Upgrade(args)) => upgrade::run(&context()?, args),
+        Some(SwbCommand::Doctor(_)) => doctor::run(&context()?),
+        Some(SwbCommand::Init(args)) => init::run(&args),
         Some(SwbCommand::Completions(args)) => completions::run(&args),
         Some(SwbCommand::Man(args)) => man::run(&args),
     }

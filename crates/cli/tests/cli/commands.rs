@@ -47,6 +47,8 @@ const VERBS: [&str; 40] = [
     "daemon",
     "shutdown",
     "upgrade",
+    "doctor",
+    "init",
     "completions",
     "man",
 ];
