@@ -75,6 +75,14 @@ pub(crate) const DETACH_KEYS: usize = 16;
 
 /// Bytes of a recording's line. Recorders write what a program writes in a moment, which is far less.
 pub(crate) const CAST_LINE: u64 = 16 * 1024 * 1024;
+/// Time between two pictures of an animation, at the least: eyes see no more.
+pub(crate) const ANIMATION_FRAME: Duration = Duration::from_millis(50);
+/// Bytes of the pieces of an animation: browsers and repositories take them without trouble. Beyond, pictures are merged.
+pub(crate) const ANIMATION_BYTES: usize = 2 << 20;
+/// How long an animation shows its last picture before it begins again.
+pub(crate) const ANIMATION_HOLD: Duration = Duration::from_secs(3);
+/// The longest pause in an animation if none is given: nobody looks at a still picture for longer.
+pub(crate) const ANIMATION_PAUSE: Duration = Duration::from_secs(2);
 /// Bytes of output in one line: a line is written at once, and readers keep a whole one in memory.
 pub(crate) const CAST_OUTPUT: usize = 64 * 1024;
 

@@ -64,4 +64,5 @@ pub use printable::{ColourFilter, acts, printable, printable_json, printable_lin
 pub use report::without_answers;
 pub use screen::{Options, RESET, Screen};
 pub use state::ScreenState;
+pub use svg::SvgPieces;
 pub use view::View;

@@ -1,7 +1,7 @@
 //! The screen as a picture.
 
 use crate::cell::{Color, Underline};
-use crate::data::{CursorShape, Style};
+use crate::data::{CursorShape, Run, Style};
 use crate::palette::Rgb;
 use crate::screen::Screen;
 use std::fmt::Write;
@@ -14,11 +14,46 @@ pub(crate) const FOREGROUND: u16 = 10;
 pub(crate) const BACKGROUND: u16 = 11;
 pub(crate) const CURSOR: u16 = 12;
 
+/// A screen as pieces of an SVG document, for one that shows several screens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SvgPieces {
+    /// Width and height in the document's units, which are pixels by default.
+    pub size: (usize, usize),
+    /// The colour behind everything.
+    pub background: String,
+    /// What is drawn for each row, at its place.
+    pub rows: Vec<String>,
+    /// The cursor, at its place; empty if it is hidden.
+    pub cursor: String,
+}
+
 impl Screen {
+    /// The pieces of the screen's picture.
+    pub fn svg_pieces(&self) -> SvgPieces {
+        let mut cursor = String::new();
+        self.svg_cursor(&mut cursor);
+        let rows = self.lines().iter().enumerate().map(|(y, line)| self.svg_row(y, &line.runs)).collect();
+        SvgPieces { size: self.svg_size(), background: hex(self.special(BACKGROUND)), rows, cursor }
+    }
+
+    fn svg_size(&self) -> (usize, usize) {
+        let size = self.size();
+        (usize::from(size.cols()) * CELL.0, usize::from(size.rows()) * CELL.1)
+    }
+
+    fn svg_row(&self, y: usize, runs: &[Run]) -> String {
+        let mut out = String::new();
+        let mut x = 0;
+        for run in runs {
+            self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
+            x += usize::from(run.width);
+        }
+        out
+    }
+
     /// The screen as an SVG document, with the cursor if it is shown.
     pub fn to_svg(&self) -> String {
-        let size = self.size();
-        let (width, height) = (usize::from(size.cols()) * CELL.0, usize::from(size.rows()) * CELL.1);
+        let SvgPieces { size: (width, height), background, rows, cursor } = self.svg_pieces();
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _written = writeln!(
@@ -26,16 +61,10 @@ impl Screen {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" font-size=\"15\">\
              <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
-            hex(self.special(BACKGROUND))
+            background
         );
-        for (y, line) in self.lines().iter().enumerate() {
-            let mut x = 0;
-            for run in &line.runs {
-                self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
-                x += usize::from(run.width);
-            }
-        }
-        self.svg_cursor(&mut out);
+        out.extend(rows);
+        out.push_str(&cursor);
         out.push_str("</svg>\n");
         out
     }

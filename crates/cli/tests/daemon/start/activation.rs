@@ -95,7 +95,7 @@ fn a_command_that_waits_on_a_passed_socket_is_served() {
     let _next = Running(manager.daemon(&swb, "").spawn().unwrap());
     let late = String::from_utf8(late.wait_with_output().unwrap().stdout).unwrap();
     assert!(late.contains("\"one\""), "{late}");
-    swb.ok(&["kill", "one"]);
+    swb.ok(&["shutdown", "--kill"]);
 }
 
 #[test]
@@ -112,6 +112,7 @@ fn the_keeper_restarts_an_unsupervised_daemon_with_the_same_socket() {
     assert!(swb.paths().control_socket().exists(), "the manager is still listening");
     let _next = Running(manager.daemon(&swb, "").spawn().unwrap());
     assert!(swb.session("one").is_some());
+    swb.ok(&["shutdown", "--kill"]);
 }
 
 #[test]
@@ -137,6 +138,7 @@ fn a_supervised_daemon_is_restarted_by_its_manager_alone() {
     assert_eq!(swb.session("one").unwrap()["pid"], pid);
     let words = std::fs::read(format!("/proc/{}/cmdline", again.0.id())).unwrap();
     assert!(String::from_utf8_lossy(&words).contains("--supervised"));
+    swb.ok(&["shutdown", "--kill"]);
 }
 
 #[test]
