@@ -10,11 +10,16 @@ use std::process::{Command, Stdio};
 /// The name of the Debian package, which is that of the program.
 const PACKAGE: &str = "swb";
 
-/// Builds the Debian package from the release build of this machine.
-pub(crate) fn deb() -> Result<()> {
+/// Builds the Debian package from the release build of this machine, or from the static binary, which suits any release
+/// of Debian.
+pub(crate) fn deb(is_static: bool) -> Result<()> {
     ensure!(succeeds("dpkg-deb", &["--version"]), "building a Debian package needs dpkg-deb (Debian: dpkg)");
-    cargo(&["build", "--release", "-p", "swb"])?;
-    let program = target().join("release/swb");
+    let program = if is_static {
+        musl()?
+    } else {
+        cargo(&["build", "--release", "-p", "swb"])?;
+        target().join("release/swb")
+    };
     let stage = target().join("dist/deb");
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
@@ -118,7 +123,7 @@ fn size_in_kib(dir: &Path) -> Result<u64> {
 }
 
 /// Builds a static binary: with musl; where Rust's library for musl cannot be had, with the static glibc.
-pub(crate) fn musl() -> Result<()> {
+pub(crate) fn musl() -> Result<PathBuf> {
     let machine = std::env::consts::ARCH;
     let target = format!("{machine}-unknown-linux-musl");
     let version = version()?;
@@ -144,7 +149,7 @@ pub(crate) fn musl() -> Result<()> {
     install(&program, &file, 0o755)?;
     ensure!(output(&file.to_string_lossy(), &["--version"])?.starts_with("swb "), "the program does not run");
     println!("{}", file.display());
-    Ok(())
+    Ok(file)
 }
 
 /// Whether Rust's library for a target is installed, or could be.

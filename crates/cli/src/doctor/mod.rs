@@ -18,6 +18,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 use swb_types::Paths;
 use swb_vt::printable;
+use unicode_width::UnicodeWidthStr;
 
 /// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -141,8 +142,8 @@ impl Report {
         u8::from(!self.ok)
     }
 
-    /// The report for people.
-    pub(crate) fn text(&self, coloured: bool) -> String {
+    /// The report for people, on a terminal of so many columns.
+    pub(crate) fn text(&self, coloured: bool, columns: usize) -> String {
         let width = self.checks.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
         let mut out = String::new();
         for finding in &self.checks {
@@ -152,10 +153,13 @@ impl Report {
                 Level::Problem => ("problem", "1;31"),
             };
             let word = if coloured { format!("\x1b[{colour}m{word}\x1b[m") } else { word.to_owned() };
-            let (name, message) = (finding.name, printable(&finding.message));
-            out.push_str(&format!("{word}  {name:width$}  {message}\n"));
+            out.push_str(&format!("{word}  {:width$}  ", finding.name));
+            // Behind the level and the name; where there is no room, behind the level.
+            let indent = if columns >= 2 * (LEVEL + width) { LEVEL + width + 2 } else { LEVEL };
+            wrap(&mut out, &finding.message, LEVEL + width + 2, indent, columns);
             if let Some(hint) = &finding.hint {
-                out.push_str(&format!("{:9}{:width$}  -> {}\n", "", "", printable(hint)));
+                out.push_str(&format!("{:indent$}-> ", ""));
+                wrap(&mut out, hint, indent + 3, indent + 3, columns);
             }
         }
         out.push_str(&format!("\n{}\n", self.summary()));
@@ -171,6 +175,28 @@ impl Report {
         let line = format!("{}, {}.", count(self.problems, "problem"), count(self.warnings, "warning"));
         line.replacen("no ", "No ", usize::from(self.problems == 0))
     }
+}
+
+/// Columns of the word for the level, with the space after it.
+const LEVEL: usize = 9;
+
+/// Appends the words of a text that begins in column `at`, with later lines in column `indent`, and ends the line.
+fn wrap(out: &mut String, text: &str, at: usize, indent: usize, columns: usize) {
+    let text = printable(text);
+    let mut column = at;
+    for (index, word) in text.split_whitespace().enumerate() {
+        let width = word.width();
+        if index > 0 && column + 1 + width >= columns {
+            out.push_str(&format!("\n{:indent$}", ""));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
 }
 
 #[cfg(test)]
@@ -203,7 +229,7 @@ mod tests {
             Finding::ok("daemon", "pid 5"),
             Finding::warning("linger", "sessions end", "`loginctl enable-linger`"),
         ]);
-        insta::assert_snapshot!(report.text(false), @"
+        insta::assert_snapshot!(report.text(false, 80), @"
         ok       daemon  pid 5
         warning  linger  sessions end
                          -> `loginctl enable-linger`
@@ -214,10 +240,22 @@ mod tests {
         let report = Report::new(vec![Finding::problem("home", "a\x1b[2Jb", "x")]);
         assert_eq!(report.exit_code(), 1);
         assert!(
-            !report.text(true).contains("\x1b[2J")
-                && report.text(true).ends_with("1 problem, no warnings.\n")
+            !report.text(true, 80).contains("\x1b[2J")
+                && report.text(true, 20).ends_with("1 problem, no warnings.\n")
         );
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!((&json["ok"], &json["checks"][0]["status"]), (&false.into(), &"problem".into()));
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_behind_the_name() {
+        let finding = Finding::warning("hooks", "one two three four five six seven", "do this and do that");
+        insta::assert_snapshot!(Report::new(vec![finding]).text(false, 40), @"
+        warning  hooks  one two three four five
+                        six seven
+                        -> do this and do that
+
+        No problems, 1 warning.
+        ");
     }
 }

@@ -130,7 +130,7 @@ fn turns(program: &'static str) {
     wait_for("its prompt", || swb.ok(&["screen", "shell"]).contains("own[0]>").then_some(()));
     // Longer than a guess would wait for, and with what looks like a prompt on the way.
     let answer = swb.ok(&["ask", "shell", "echo 'own[0]> '; sleep 2; echo done"]);
-    assert_eq!(answer, "own[0]> \ndone\n", "{program}");
+    assert_eq!(answer, "own[0]>\ndone\n", "{program}");
     let explained = wait_for("the evidence", || {
         let explained = swb.json(&["explain", "shell"]);
         (explained["state"] == "ready").then_some(explained)
