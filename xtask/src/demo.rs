@@ -16,8 +16,10 @@ const PICTURE: &str = "docs/screenshots/demo.svg";
 const SIZE: &str = "84x22";
 /// The session that is recorded.
 const STAGE: &str = "stage";
-/// Time between two typed characters.
-const TYPING: Duration = Duration::from_millis(45);
+/// Characters that are typed at once: each time is a process.
+const TYPED: usize = 3;
+/// Time between two of them.
+const TYPING: Duration = Duration::from_millis(60);
 /// How long a step may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The prompt, which shows that a command has ended.
@@ -101,8 +103,9 @@ impl Demo {
 
     /// Types a line as a person would, and presses Enter.
     fn type_line(&self, line: &str) -> Result<()> {
-        for char in line.chars() {
-            self.run(&["send", STAGE, "--", char.encode_utf8(&mut [0; 4])])?;
+        let chars: Vec<char> = line.chars().collect();
+        for few in chars.chunks(TYPED) {
+            self.run(&["send", STAGE, "--", &few.iter().collect::<String>()])?;
             sleep(TYPING);
         }
         sleep(Duration::from_millis(300));
@@ -111,7 +114,9 @@ impl Demo {
 
     /// Waits until the screen ends with this.
     fn until(&self, end: &str) -> Result<()> {
-        wait(end, || self.run(&["screen", STAGE]).is_ok_and(|screen| screen.trim_end().ends_with(end)))
+        let screen = || self.run(&["screen", STAGE]);
+        let ended = wait(end, || screen().is_ok_and(|screen| screen.trim_end().ends_with(end)));
+        ended.with_context(|| format!("the screen is:\n{}", screen().unwrap_or_default()))
     }
 
     fn until_recorded(&self, cast: &Path) -> Result<()> {
