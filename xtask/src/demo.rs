@@ -87,7 +87,8 @@ impl Demo {
 
     fn swb(&self, args: &[&str]) -> Command {
         let home = self.dir.join("h");
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.bin.display());
+        let inherited = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{inherited}", self.bin.display());
         let mut swb = command(&self.bin.join("swb").to_string_lossy(), args);
         swb.env_clear().env("HOME", &home).env("XDG_RUNTIME_DIR", self.dir.join("r")).env("PATH", path);
         swb.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").env("SHELL", "/bin/bash");
