@@ -43,10 +43,9 @@ pub(crate) fn record() -> Result<()> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let demo = Demo::new(&target.join("debug"))?;
     let cast = demo.dir.join("demo.cast");
-    let file = demo.dir.join("bashrc");
-    fs::write(&file, "PS1='\\[\\e[1;34m\\]~/api\\[\\e[m\\] \\[\\e[1;32m\\]$\\[\\e[m\\] '\nHISTFILE=\n")?;
-    let (size, rc) = (format!("--size={SIZE}"), file.to_string_lossy().into_owned());
-    demo.run(&["run", "-d", "-n", STAGE, &size, "--", "bash", "--noprofile", "--rcfile", &rc, "-i"])?;
+    let prompt = "PS1='\\[\\e[1;36m\\]~/api\\[\\e[m\\] \\[\\e[1;32m\\]$\\[\\e[m\\] '\nHISTFILE=\n";
+    fs::write(demo.dir.join("h/.bashrc"), prompt)?;
+    demo.run(&["run", "-d", "-n", STAGE, &format!("--size={SIZE}"), "--", "bash"])?;
     demo.until(PROMPT)?;
     let recorder = Recorder(demo.swb(&["record", STAGE]).arg(&cast).spawn().context("cannot record")?);
     demo.until_recorded(&cast)?;
