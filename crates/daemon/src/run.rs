@@ -122,10 +122,7 @@ impl DaemonSetup {
         warnings.extend(opened.warnings());
         warnings.extend(opened.leave_passed());
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
-        match self.options.supervised {
-            true => engine.drop_successor(),
-            false => engine.leave_successor(&self.successor()?)?,
-        }
+        self.arrange_restart(&engine)?;
         let confinement =
             Confinement::new(self.config.chat.confinement.clone(), GUARD_EXE.into(), &fronts.tasks)
                 .with_own_dirs(&self.paths.home, self.own_dirs());
@@ -306,6 +303,15 @@ impl DaemonSetup {
             arguments.push(std::path::absolute(config).unwrap_or_else(|_| config.clone()).into());
         }
         arguments
+    }
+
+    /// Decides who starts the next daemon if this one crashes: the keeper, or the program that supervises this one.
+    fn arrange_restart(&self, engine: &Engine) -> Result<()> {
+        match self.options.supervised {
+            true => engine.drop_successor(),
+            false => engine.leave_successor(&self.successor()?)?,
+        }
+        Ok(())
     }
 
     /// How the keeper has to start the next daemon if this one crashes.
