@@ -1,6 +1,8 @@
 //! The animation of the README: a real session in a home of its own, typed into as a person would, recorded by `swb record`
 //! and drawn by `swb replay --svg`.
 
+#![allow(clippy::disallowed_methods, reason = "pauses are part of what is recorded")]
+
 use crate::steps::{cargo, command, root};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;

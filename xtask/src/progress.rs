@@ -1,6 +1,6 @@
 //! Shows that a long step still runs: a line now and then, with what runs at the moment.
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub(crate) fn runs(what: String) {
 /// Prints lines about a step until it is dropped.
 pub(crate) struct Progress {
     /// Its end stops the thread.
-    stop: Option<Sender<()>>,
+    stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -29,7 +29,7 @@ impl Progress {
     }
 
     fn with(step: &str, interval: Duration, print: impl Fn(String) + Send + 'static) -> Self {
-        let (stop, stopped) = channel::<()>();
+        let (stop, stopped) = sync_channel::<()>(1);
         let (step, began) = (step.to_owned(), Instant::now());
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn a_long_step_is_seen_to_run() {
-        let (sender, lines) = channel();
-        let progress = Progress::with("lints", Duration::from_millis(1), move |line| drop(sender.send(line)));
+        let (sender, lines) = sync_channel(16);
+        let progress =
+            Progress::with("lints", Duration::from_millis(1), move |line| drop(sender.try_send(line)));
         let first = lines.recv_timeout(Duration::from_secs(30)).unwrap();
         assert!(first.starts_with("== lints: 0:0"), "{first}");
         drop(progress);

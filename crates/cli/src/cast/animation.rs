@@ -172,12 +172,12 @@ impl Styles {
             }
             // Writing to a string cannot fail.
             let _written = if from.is_zero() && to == self.total {
-                write!(body, "<g>{content}</g>\n")
+                writeln!(body, "<g>{content}</g>")
             } else {
                 let next = self.names.len();
                 let name = *self.names.entry((*from, to)).or_insert(next);
                 let class = if to == self.total { "s e" } else { "s" };
-                write!(body, "<g class=\"{class}\" style=\"animation-name:k{name}\">{content}</g>\n")
+                writeln!(body, "<g class=\"{class}\" style=\"animation-name:k{name}\">{content}</g>")
             };
         }
     }

@@ -10,7 +10,6 @@ const EXE: &str = env!("CARGO_BIN_EXE_swb");
 /// A shell whose prompt shows the exit code of the last command, set anew before each prompt, and which reads our
 /// integration twice.
 struct Shell {
-    program: &'static str,
     arguments: Vec<String>,
     variable: (&'static str, PathBuf),
 }
@@ -28,17 +27,17 @@ fn shell(swb: &Swb, program: &'static str) -> Shell {
             write(&file, "PROMPT_COMMAND='PS1=\"own[$?]> \"; '", "eval \"$(swb init bash)\"");
             let file = file.to_str().unwrap().to_owned();
             let arguments = [words(&["--noprofile", "--rcfile"]), vec![file, "-i".to_owned()]].concat();
-            Shell { program, arguments, variable: ("HISTFILE", "/dev/null".into()) }
+            Shell { arguments, variable: ("HISTFILE", "/dev/null".into()) }
         }
         "zsh" => {
             let own = "precmd() { PS1=\"own[$?]> \" }";
             write(&home.join(".zshrc"), own, "eval \"$(swb init zsh)\"");
-            Shell { program, arguments: words(&["-i"]), variable: ("ZDOTDIR", home) }
+            Shell { arguments: words(&["-i"]), variable: ("ZDOTDIR", home) }
         }
         _ => {
             let own = "function fish_greeting; end\nfunction fish_prompt; echo -n \"own[$status]> \"; end";
             write(&home.join("config/fish/config.fish"), own, "swb init fish | source");
-            Shell { program, arguments: words(&["-i"]), variable: ("XDG_CONFIG_HOME", home.join("config")) }
+            Shell { arguments: words(&["-i"]), variable: ("XDG_CONFIG_HOME", home.join("config")) }
         }
     }
 }
