@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 12] = [
+const TASKS: [(&str, &str); 13] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, fonts, Python packages in .venv, npm packages"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
@@ -23,6 +23,10 @@ const TASKS: [(&str, &str); 12] = [
     ("connect-page", "write the page for tunnels as one file: target/connect-page/connect.html"),
     ("browser", "build swb and test the web page in Chromium (arguments go to Playwright)"),
     ("screenshots", "write the pictures of the web page in docs/screenshots"),
+    (
+        "terminal-pictures",
+        "write the pictures of programs in a terminal in docs/screenshots (arguments filter)",
+    ),
     ("pure", "compile the pure crates for a target without an operating system"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
@@ -44,7 +48,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             for (name, what) in TASKS {
-                println!("cargo xtask {name:<12} {what}");
+                println!("cargo xtask {name:<17} {what}");
             }
             Ok(())
         }
@@ -59,6 +63,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["connect-page"] => steps::connect_page(),
         ["browser", arguments @ ..] => steps::browser(arguments),
         ["screenshots"] => steps::screenshots(),
+        ["terminal-pictures", filter @ ..] => steps::terminal_pictures(filter),
         ["pure"] => purity::target(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),

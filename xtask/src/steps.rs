@@ -119,6 +119,12 @@ pub(crate) fn screenshots() -> Result<()> {
     in_browser(&["run", "screenshots"])
 }
 
+/// Pictures of what people see in a terminal; those whose test's name contains `filter`, or all.
+pub(crate) fn terminal_pictures(filter: &[&str]) -> Result<()> {
+    let mut test = command("cargo", &["test", "--quiet", "-p", "swb", "--test", "pictures", "--"]);
+    run(test.args(filter).env("SWB_PICTURES", root().join("docs/screenshots")))
+}
+
 fn in_browser(arguments: &[&str]) -> Result<()> {
     setup::npm_packages(setup::BROWSER_TESTS)?;
     // As the tests are built, so that CI compiles everything once.
