@@ -4,6 +4,7 @@
 //! ([`view::transcript`]), which [`text`] folds to the width of the terminal and [`view::canvas`] draws.
 
 pub mod event;
+pub mod images;
 pub mod input;
 mod limits;
 pub mod markdown;
