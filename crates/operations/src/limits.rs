@@ -60,6 +60,10 @@ pub(crate) const SHOWN_LINE: usize = 2048;
 pub(crate) const PAGE_LEAST: usize = 4096;
 /// Bytes that a message or a part takes besides its text.
 pub(crate) const PAGE_OVERHEAD: usize = 200;
+/// Maximum number of earlier prompts in one reply: more than a person searches through by typing.
+pub const PROMPTS: u64 = 2000;
+/// Bytes of an earlier prompt in a reply: more than a person recognises it by; most of a long one was pasted.
+pub const PROMPT_BYTES: usize = 2048;
 /// Messages searched for a caller that sees only some of them: more than a person reads through.
 pub const SCOPED_HITS: usize = 5000;
 /// Tokens at once: more than anybody gives away by hand.

@@ -8,6 +8,7 @@ mod name;
 mod offset;
 pub mod paths;
 mod role;
+mod save;
 mod size;
 mod time;
 
@@ -16,6 +17,7 @@ pub use name::{NameError, SessionName};
 pub use offset::Offset;
 pub use paths::Paths;
 pub use role::{Role, Scope};
+pub use save::SavePolicy;
 pub use size::Size;
 pub use time::Timestamp;
 

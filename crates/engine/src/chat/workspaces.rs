@@ -193,7 +193,7 @@ fn merged(mut configured: Workspace, kept: &Workspace) -> Workspace {
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use swb_chat::{SavedConversation, SearchHit, Summary};
+    use swb_chat::{FoundPrompt, SavedConversation, SearchHit, Summary};
     use swb_types::Timestamp;
 
     /// An archive with one workspace, which returns it when the sender is dropped.
@@ -224,6 +224,9 @@ mod tests {
             Ok(Vec::new())
         }
         fn search(&self, _: &str, _: Option<&Path>, _: usize) -> Result<Vec<SearchHit>, ArchiveError> {
+            Ok(Vec::new())
+        }
+        fn prompts(&self, _: usize) -> Result<Vec<FoundPrompt>, ArchiveError> {
             Ok(Vec::new())
         }
         fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError> {

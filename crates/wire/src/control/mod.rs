@@ -34,8 +34,8 @@ pub use codec::{
 pub use conversations::{
     Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
     ChatAgentItem, ChoiceItem, Conversation, ConversationItem, ConversationReply, Forget, History,
-    HistoryReply, HitItem, MessageItem, PartItem, Workspace, WorkspaceItem, WorkspaceReply, Workspaces,
-    WorkspacesReply,
+    HistoryReply, HitItem, MessageItem, PartItem, PromptItem, Workspace, WorkspaceItem, WorkspaceReply,
+    Workspaces, WorkspacesReply,
 };
 pub use error::{BadMessage, ErrorCode, ErrorReply};
 pub use operation::{
