@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use swb_types::SavePolicy;
 
 /// `[chat]`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -14,6 +15,8 @@ pub struct ChatConfig {
     pub backend: Option<String>,
     /// What needs no approval.
     pub allow: Allow,
+    /// Whether `swb chat` saves conversations.
+    pub save: SavePolicy,
     /// How commands are confined.
     pub confinement: ConfinementConfig,
     /// Workspaces and their settings.
