@@ -17,7 +17,7 @@ mod wrap;
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub(crate) use chat::ChatArgs;
 pub(crate) use detect::DetectArgs;
-pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
+pub(crate) use history::{ExportFormat, HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
