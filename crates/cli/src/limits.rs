@@ -92,6 +92,13 @@ pub(crate) const CHAT_KEPT: usize = 100_000;
 pub(crate) const CHAT_UNSENT: usize = 64 * 1024;
 /// How long the daemon may take to reply to a request that needs no agent.
 pub(crate) const CHAT_REPLY: Duration = Duration::from_secs(15);
+/// How long after a change the daemon saves a conversation: soon enough that a crash takes at most a sentence, and long
+/// enough that an answer is not written for each word.
+pub(crate) const CHAT_SAVE_SECONDS: u64 = 2;
+/// Messages that wait for the end of an answer: a screenful; more would be a conversation without its answers.
+pub(crate) const CHAT_QUEUE: usize = 20;
+/// Earlier prompts that a search looks through, the newest ones: years of them.
+pub(crate) const CHAT_PROMPTS: u64 = 2000;
 /// How often progress is redrawn: a spinner turns smoothly enough.
 pub(crate) const CHAT_TICK: Duration = Duration::from_millis(200);
 /// How often an idle client sends a sign of life: well within the daemon's timeout for idle connections.

@@ -393,6 +393,7 @@ mod tests {
             ours: true,
             most: None,
             proved: true,
+            save: swb_types::SavePolicy::Never,
         };
         link.authenticate(&endpoint).unwrap();
         let received = daemon.join().unwrap();
