@@ -119,7 +119,8 @@ impl Terminal {
     #[track_caller]
     pub fn until_screen(&mut self, what: &str, condition: impl Fn(&str) -> bool) {
         let end = Instant::now() + LIMIT;
-        while !condition(&self.screen.text()) {
+        // What is being drawn is not to be seen yet.
+        while self.screen.modes().synchronized || !condition(&self.screen.text()) {
             let left = self.read(end);
             assert!(left, "timed out waiting for {what}; the screen shows\n{}", self.screen.text());
         }

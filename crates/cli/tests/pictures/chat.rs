@@ -169,7 +169,7 @@ fn chat_queue() {
         terminal.until_screen("the queue", |text| {
             text.contains("queued: and write")
                 && text.contains("▣ failure.png")
-                && text.ends_with("failure.png")
+                && text.ends_with("/tmp/shots/failure.png")
         });
         keep("chat-queue", &terminal);
         terminal.type_in(b"\x03");

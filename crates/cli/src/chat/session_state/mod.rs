@@ -239,10 +239,10 @@ impl ChatState {
     /// Says why the shell answers, to a user who has chosen neither it nor another agent.
     pub(super) fn explain_shell(&mut self) {
         if self.is_shell() && self.fresh {
-            let what = "no agent is configured or installed: each message is a command";
+            let what = "no other agent is configured: your shell runs each message as a command";
             self.transcript
                 .add(StyledLine::new(TextStyle::of(Colour::Yellow), &format!("· {what}")).hanging(2));
-            self.transcript.note("to get an agent, see docs/agents.md or `swb chat --help`");
+            self.transcript.note("for another agent, see docs/agents.md or `swb chat --help`");
         }
     }
 
