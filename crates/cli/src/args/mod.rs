@@ -140,7 +140,7 @@ pub(crate) enum SwbCommand {
     Hook(HookArgs),
     /// List pending approvals, and approve or deny them
     Approvals(ApprovalsArgs),
-    /// List, search, show and delete conversations
+    /// List, search, show, export and delete conversations
     History(HistoryArgs),
     /// List, add and create workspaces
     Workspace(WorkspaceArgs),
