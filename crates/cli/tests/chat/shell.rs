@@ -19,7 +19,12 @@ fn the_shell_has_its_own_prompt_and_says_who_answers() {
     let mut terminal = Terminal::start(swb.command(&["chat"]), 100, 30);
     terminal.until("\x1b[1;33m$ \x1b[m");
     let text = terminal.screen().text();
-    for wanted in ["your shell answers", "your shell runs each message as a command", "docs/agents.md", "swb chat --help"] {
+    for wanted in [
+        "your shell answers",
+        "your shell runs each message as a command",
+        "docs/agents.md",
+        "swb chat --help",
+    ] {
         assert!(text.contains(wanted), "{wanted}:\n{text}");
     }
     terminal.type_in(b"echo $((40 + 2))\r");
