@@ -32,6 +32,3 @@ pub(crate) const REPLACED: Duration = Duration::from_secs(1);
 pub(super) const DIALOG_SURE: u16 = 2;
 /// Number of looks without a readable dialog while the agent's state is "asking", which outlasts the dialog a little.
 pub(super) const DIALOG_UNREADABLE: u16 = 40;
-/// How long a program that is no known agent may show nothing new before its answer counts as over: longer than such a
-/// program computes as a rule, and no longer than a person waits.
-pub(super) const SILENT: Duration = Duration::from_secs(10);

@@ -211,10 +211,6 @@ impl<'a> PtyPrompt<'a> {
                 // Commands of the agent itself may leave no trace.
                 return Ok(());
             }
-            let unknown = self.session.view().status.state == ProgramState::Unknown;
-            if unknown && growing.moved.elapsed() >= limits::SILENT {
-                return self.give_up().await;
-            }
             if self.pause().await == AgentChange::Gone {
                 let turn = self.watch.last_turn(before).await.ok().flatten();
                 return match turn {
@@ -223,17 +219,6 @@ impl<'a> PtyPrompt<'a> {
                 };
             }
         }
-    }
-
-    /// Ends the answer of a program that is no known agent: nothing shows when it is complete.
-    async fn give_up(&mut self) -> Result<(), Failure> {
-        let (secs, name) = (limits::SILENT.as_secs(), self.session.name());
-        let program = self.session.in_foreground().await.unwrap_or_else(|| "the program".to_owned());
-        let message = format!(
-            "{program} is no known agent and has shown nothing new for {secs} s; to look at it: swb attach {name}"
-        );
-        self.exchange.progress(Progress { message, ephemeral: false, ..Progress::default() }).await;
-        Ok(())
     }
 
     async fn finish(&mut self, growing: &mut Growing, turn: &StoredTurn) -> Result<(), Failure> {

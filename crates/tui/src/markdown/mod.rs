@@ -127,12 +127,11 @@ impl Markdown {
             Some(continued) => continued,
             None => continuation(&begin),
         };
-        let line = match self.continued.replace((style, indent)) {
+        match self.continued.replace((style, indent)) {
             Some(_) => continued_line(style, indent, &begin),
             None if self.verbatim => StyledLine::new(TextStyle::PLAIN, &begin),
             None => block(&begin),
-        };
-        line
+        }
     }
 
     fn line(&mut self, line: &str, lines: &mut Vec<StyledLine>) {
