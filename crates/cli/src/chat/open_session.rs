@@ -123,7 +123,7 @@ pub(super) fn create_options(agent: Option<String>, auto_save: bool) -> Option<C
     let every = auto_save.then_some(limits::CHAT_SAVE_SECONDS);
     let wanted = agent.is_some() || auto_save;
     let auto_save = auto_save.then_some(true);
-    wanted.then(|| CreateOptions { agent, auto_save, save_interval_seconds: every })
+    wanted.then_some(CreateOptions { agent, auto_save, save_interval_seconds: every })
 }
 
 /// Attaches to an existing session, in memory or saved, or to a terminal session.
