@@ -68,6 +68,12 @@ pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
 /// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
 /// it.
 pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
+/// Characters of a notification on a terminal: a line.
+pub(crate) const NOTIFICATION_BODY: usize = 200;
+/// Bytes of notifications that wait for the end of a sequence of the program: a dozen of them.
+pub(crate) const NOTIFICATION_BYTES: usize = 4096;
+/// How long after a key a user counts as typing into the session, and needs no notification about it.
+pub(crate) const NOTIFY_TYPING: Duration = Duration::from_secs(5);
 /// Keys in a detach sequence: more than a person would type.
 pub(crate) const DETACH_KEYS: usize = 16;
 
@@ -218,21 +224,6 @@ pub(crate) const PROCESS_DEPTH: usize = 1024;
 pub(crate) const TMUX_COMMAND: Duration = Duration::from_secs(5);
 /// Bytes read from tmux at once, and the longest line: a word and the number of a pane.
 pub(crate) const TMUX_READ: usize = 4096;
-/// Notifications that wait for the bus: more than a person reads.
-pub(crate) const NOTIFICATIONS: usize = 16;
-/// Characters of a notification.
-pub(crate) const NOTIFICATION_TEXT: usize = 500;
-/// How long the bus may take for each step; it may have to start the notification service.
-pub(crate) const NOTIFICATION: Duration = Duration::from_secs(5);
-/// How long the end of the client waits for the last notification.
-pub(crate) const NOTIFICATIONS_END: Duration = Duration::from_secs(1);
-/// Bytes of a line with which the bus confirms who we are.
-pub(crate) const BUS_LINE: u64 = 512;
-/// Messages of the bus before the reply: one signal is usual.
-pub(crate) const BUS_MESSAGES: usize = 64;
-/// Bytes of a message of the bus: replies are below a hundred.
-pub(crate) const BUS_MESSAGE: usize = 64 * 1024;
-
 // ---- trust ----
 
 /// Bytes of the configuration file: a hundred times what the longest one has.

@@ -1,5 +1,6 @@
 //! Creating sessions and attaching to them: what several commands share.
 
+use crate::attach::notification::detect;
 use crate::attach::stream_protocol::ControlStream;
 use crate::attach::{self, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput, ResumePoint};
 use crate::context::{self, Context};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{Attached, Create, Created, Operation, Shell};
+use swb_wire::control::{Attached, Create, Created, Operation, Shell, TerminalMeans};
 
 /// What to attach to, and how.
 #[derive(Debug, Clone)]
@@ -125,7 +126,9 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
         return Err(Failure::general(text).hint("detach first, or name another session"));
     }
     let size = own_size.unwrap_or(Size::DEFAULT);
-    attach::run_and_report(plan(target, route, socket, &attached, keys, size))
+    let mut plan = plan(target, route, socket, &attached, keys, size);
+    plan.notify = notified_by(context);
+    attach::run_and_report(plan)
 }
 
 /// Whether this process is one of `pid`'s descendants.
@@ -161,12 +164,15 @@ pub(crate) fn open_shell(
         offsets: true,
         repaint: route.pictures.is_some(),
         input: route.input,
+        notify: route.pictures.is_some(),
         ..Shell::default()
     });
     let mut control = context.connect()?;
     let attached: Attached = control.request(&request)?;
     route.pty = attached.pty.unwrap_or(target.pty);
-    attach::run_and_report(plan(&target, route, control.into_stream(), &attached, keys, size))
+    let mut plan = plan(&target, route, control.into_stream(), &attached, keys, size);
+    plan.notify = notified_by(context);
+    attach::run_and_report(plan)
 }
 
 /// Attaches, over the connection `open` if there is one; retries if the daemon dies before it replies,
@@ -202,6 +208,14 @@ fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
     Ok(keys)
 }
 
+/// How the user's terminal is notified: as configured, or by what it understands.
+fn notified_by(context: &Context) -> TerminalMeans {
+    match context.config().map(|config| config.terminal).unwrap_or_default() {
+        TerminalMeans::Auto => detect(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
+        configured => configured,
+    }
+}
+
 fn plan(
     target: &Target,
     route: ResumePoint,
@@ -224,6 +238,7 @@ fn plan(
         keyboard: if target.watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
+        notify: TerminalMeans::None,
     }
 }
 

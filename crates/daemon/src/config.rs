@@ -14,6 +14,7 @@ use std::io;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
 use swb_engine::file_access;
+use swb_operations::notify::NotificationsConfig;
 
 /// The whole configuration file; every section is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -38,6 +39,8 @@ pub struct Config {
     pub chat: ChatConfig,
     /// The configured agents.
     pub agents: Vec<AgentConfig>,
+    /// What is reported when an agent asks, finishes or ends.
+    pub notifications: NotificationsConfig,
     /// The command line.
     pub cli: CliConfig,
     /// The web servers.
@@ -253,6 +256,9 @@ impl Config {
             turns.turn_bytes
         );
         config.scriptschnell.check()?;
+        if let Some(problem) = config.notifications.problem() {
+            anyhow::bail!("{problem}");
+        }
         config.check_agents()?;
         Ok(config)
     }

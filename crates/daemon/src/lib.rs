@@ -9,6 +9,7 @@
 mod agent_connections;
 mod config;
 mod conversations;
+pub mod desktop;
 mod fronts;
 mod host;
 mod idle;
@@ -16,6 +17,7 @@ mod keeper;
 mod limits;
 mod log;
 mod login;
+mod notify;
 mod profiles;
 mod run;
 mod timed_command;

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, tunnel, web};
+use crate::{agent_connections, conversations, idle, keeper, log, login, notify, profiles, tunnel, web};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -22,7 +22,8 @@ use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use swb_keeper::Spec;
-use swb_operations::{Operations, SessionDefaults};
+use swb_operations::notify::Notifications;
+use swb_operations::{Host, Operations, SessionDefaults};
 use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -143,7 +144,10 @@ impl DaemonSetup {
             web_open: watch::Sender::new(false),
         });
         let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
-        let operations = operations.with_chats(chats.clone()).with_tokens(Arc::clone(&host.tokens));
+        let operations = operations
+            .with_chats(chats.clone())
+            .with_tokens(Arc::clone(&host.tokens))
+            .with_notifications(self.notifications(&engine, &fronts, &host));
         tunnel::open(&self.config.tunnel, &self.paths, &fronts, &operations, &host);
         let mut control = Control::new(operations.clone(), fronts.clone(), host.clone());
         let mut conversations = None;
@@ -313,6 +317,11 @@ impl DaemonSetup {
 
     pub(crate) fn spec(&self, argv: Vec<OsString>, env: Vec<(OsString, OsString)>) -> Spec {
         Spec { argv, env, dir: "/".into(), umask: self.umask }
+    }
+
+    fn notifications(&self, engine: &Engine, fronts: &Fronts, host: &DaemonHost) -> Arc<Notifications> {
+        let notifications = Notifications::new(self.config.notifications.clone(), host.machine());
+        notify::open(notifications, engine, fronts, environment(), self.umask)
     }
 
     fn settings(&self) -> SessionDefaults {

@@ -47,6 +47,7 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         Op::Hook(hook) => &hook.session,
         Op::Keys(keys) => &keys.session,
         Op::Logs(logs) => &logs.session,
+        Op::Mute(mute) => &mute.session,
         Op::Paste(paste) => &paste.session,
         Op::Restart(restart) => &restart.session,
         Op::Screen(screen) => &screen.session,
@@ -72,6 +73,8 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         | Op::Forget(_)
         | Op::History(_)
         | Op::Ls(_)
+        | Op::Notifications(_)
+        | Op::NotifyTest(_)
         | Op::Revoke(_)
         | Op::Serve(_)
         | Op::Shutdown(_)

@@ -83,3 +83,16 @@ pub(crate) const REQUEST_QUEUE: Duration = Duration::from_secs(10);
 pub(crate) const TUNNEL_WAIT: Duration = Duration::from_secs(300);
 /// Longest wait of a tunnel for its peer: an address that is found in a chat a day later must not work.
 pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);
+/// How long after a notification about a session the next one waits, so that a burst becomes one: a person who was notified
+/// a moment ago is on the way.
+pub const NOTIFY_PAUSE: Duration = Duration::from_secs(10);
+/// Notifications that wait for one means: a person reads no more, and each takes seconds at most.
+pub const NOTIFY_QUEUE: usize = 32;
+/// Notifications kept for terminals that are busy.
+pub const NOTIFY_TERMINALS: usize = 16;
+/// How long a test of the notifications waits for the result of each means: longer than all attempts together.
+pub const NOTIFY_TEST: Duration = Duration::from_secs(60);
+/// Seconds that can be configured as long work: a week.
+pub const FINISHED_AFTER: u64 = 7 * 24 * 3600;
+/// Quiet hours that can be configured: one for each hour.
+pub const QUIET_HOURS: usize = 24;

@@ -170,7 +170,10 @@ fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
             let seconds = delay_ms.div_ceil(1000);
             ServerMessage::Notice { text: format!("The command has ended and restarts in {seconds} s.") }
         }
-        StreamEvent::Detached | StreamEvent::End { .. } | StreamEvent::Repaint { .. } => return None,
+        StreamEvent::Detached
+        | StreamEvent::End { .. }
+        | StreamEvent::Notification { .. }
+        | StreamEvent::Repaint { .. } => return None,
     })
 }
 

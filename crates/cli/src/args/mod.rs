@@ -5,6 +5,7 @@ mod chat;
 mod detect;
 mod history;
 mod hotkey;
+mod notify;
 mod recording;
 mod screen;
 mod trust;
@@ -19,6 +20,7 @@ pub(crate) use chat::ChatArgs;
 pub(crate) use detect::DetectArgs;
 pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
+pub(crate) use notify::{NotifyArgs, NotifyCommand};
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
 pub(crate) use trust::TrustArgs;
@@ -136,6 +138,8 @@ pub(crate) enum SwbCommand {
     Explain(ExplainArgs),
     /// Print the events of sessions as they occur
     Events(EventsArgs),
+    /// Notify you when an agent asks, finishes or ends
+    Notify(NotifyArgs),
     /// Report the state of the agent of this session; for hooks of agents
     Hook(HookArgs),
     /// List pending approvals, and approve or deny them

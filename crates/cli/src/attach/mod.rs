@@ -7,6 +7,7 @@
 mod ending;
 pub(crate) mod follow;
 pub(crate) mod inbox;
+pub(crate) mod notification;
 mod options;
 mod outbox;
 mod position;
@@ -37,6 +38,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
+use swb_wire::control::TerminalMeans;
 use user_terminal::UserTerminal;
 
 /// Shown when the daemon died while it wrote input to the terminal.
@@ -108,6 +110,9 @@ struct Attachment {
     /// When input was last sent, or was to be.
     last_typed: Option<Instant>,
     read_buffer: Box<[u8]>,
+    /// How the user is notified, and what is still to be written for that.
+    notify: TerminalMeans,
+    notifications: Vec<u8>,
     /// Bytes of input that may not have arrived, and how many of them were reported.
     in_doubt: u64,
     shown_doubt: u64,
@@ -155,6 +160,8 @@ impl Attachment {
             typed: Vec::new(),
             last_typed: None,
             read_buffer: vec![0; limits::KEYBOARD_READ].into(),
+            notify: plan.notify,
+            notifications: Vec::new(),
             in_doubt: 0,
             shown_doubt: 0,
         })
@@ -208,8 +215,7 @@ impl Attachment {
             if self.screen.is_blocked() {
                 return Ok(None);
             }
-            self.show_doubt();
-            if self.gather()? {
+            if self.show_doubt() || self.show_notifications() || self.gather()? {
                 continue;
             }
             let Some(message) = self.next_message()? else {
@@ -267,6 +273,7 @@ impl Attachment {
                 self.outbox.answer(self.speech, &pong);
                 self.send();
             }
+            Notice::Notification(session, text) => self.notify(&session, &text),
             Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
         }
         Ok(None)
@@ -277,17 +284,37 @@ impl Attachment {
         if let Some(attached) = self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
             self.in_doubt += self.outbox.resume(attached.input);
-            self.show_doubt();
             self.send_size();
         }
         Ok(())
     }
 
-    /// Reports input that may not have arrived: on a terminal as soon as no sequence of the program is cut by it.
-    fn show_doubt(&mut self) {
-        if self.in_doubt > self.shown_doubt && self.screen.note(DOUBT) {
+    /// Reports input that may not have arrived: on a terminal as soon as no sequence of the program is cut by it. True if
+    /// there is something to write.
+    fn show_doubt(&mut self) -> bool {
+        let shown = self.in_doubt > self.shown_doubt && self.screen.note(DOUBT);
+        if shown {
             self.shown_doubt = self.in_doubt;
         }
+        shown
+    }
+
+    /// Takes a notification. A user who is typing into the session that it is about knows already.
+    fn notify(&mut self, session: &str, text: &str) {
+        let own = session == self.session;
+        let types = self.last_typed.is_some_and(|typed| typed.elapsed() < limits::NOTIFY_TYPING);
+        if !(own && types) && self.notifications.len() < limits::NOTIFICATION_BYTES {
+            self.notifications.extend(notification::sequence(self.notify, text, own));
+        }
+    }
+
+    /// Writes notifications as soon as no sequence of the program is cut by them; true if there is something to write.
+    fn show_notifications(&mut self) -> bool {
+        let shown = !self.notifications.is_empty() && self.screen.insert(&self.notifications);
+        if shown {
+            self.notifications.clear();
+        }
+        shown
     }
 
     fn lagged(&mut self, offset: Option<Offset>) {

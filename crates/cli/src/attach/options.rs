@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{self, Attach, Handshake, Operation};
+use swb_wire::control::{self, Attach, Handshake, Operation, TerminalMeans};
 
 /// What to attach to, and how.
 pub(crate) struct AttachOptions {
@@ -34,6 +34,8 @@ pub(crate) struct AttachOptions {
     pub(crate) filter: Option<ColourFilter>,
     /// The size sent to the session.
     pub(crate) size: Size,
+    /// How the user's terminal is notified.
+    pub(crate) notify: TerminalMeans,
 }
 
 /// What the user's keyboard is used for.
@@ -121,6 +123,7 @@ impl ResumePoint {
             },
             sizes: self.sizes,
             input: self.input,
+            notify: self.pictures.is_some() && !self.sizes,
             ..Attach::default()
         }
     }

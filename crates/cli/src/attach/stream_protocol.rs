@@ -5,7 +5,7 @@ use swb_types::{Offset, Size};
 use swb_wire::{control, keepty};
 
 /// A message of the daemon other than terminal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The process has ended with this code.
     Exited(i32),
@@ -19,6 +19,8 @@ pub(crate) enum Notice {
     Repaint(Offset, u64),
     /// The session's terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
+    /// A notification: the session that it is about, and the text.
+    Notification(String, String),
     /// A ping that needs a reply.
     Ping,
     /// The reply to our own ping.
@@ -68,6 +70,9 @@ impl StreamProtocol for ControlStream {
             Some(control::StreamEvent::Lagged { offset, .. }) => Notice::Lagged(offset),
             Some(control::StreamEvent::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
             Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(control::StreamEvent::Notification { session, text, .. }) => {
+                Notice::Notification(session, text)
+            }
             Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
         }
     }
@@ -168,6 +173,13 @@ mod tests {
         assert_eq!(
             coop_notice(1, r#"{"event":"resized","cols":80,"rows":24,"generation":1}"#),
             Notice::Resized(80, 24)
+        );
+        assert_eq!(
+            coop_notice(
+                1,
+                r#"{"event":"notification","session":"a","notification":"ended","text":"a ended"}"#
+            ),
+            Notice::Notification("a".to_owned(), "a ended".to_owned())
         );
         assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
         assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);

@@ -131,13 +131,18 @@ impl UserTerminal {
     /// Shows a message on the last row, until the program draws there; false if that has to wait for the end of a
     /// sequence of the program. Nothing is shown if this is not a terminal.
     pub(crate) fn note(&mut self, text: &str) -> bool {
+        let rows = size::current().map_or(u16::MAX, |size| size.rows());
+        self.insert(format!("\x1b7\x1b[{rows};1H\x1b[7m {text} \x1b[m\x07\x1b8").as_bytes())
+    }
+
+    /// Writes bytes of our own between two sequences of the program; false if that has to wait for the end of one.
+    /// Nothing is written if this is not a terminal.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> bool {
         let Some(modes) = &self.modes else { return true };
         if self.has_pending() || !modes.abort().is_empty() {
             return false;
         }
-        let rows = size::current().map_or(u16::MAX, |size| size.rows());
-        self.filtered
-            .extend_from_slice(format!("\x1b7\x1b[{rows};1H\x1b[7m {text} \x1b[m\x07\x1b8").as_bytes());
+        self.filtered.extend_from_slice(bytes);
         true
     }
 

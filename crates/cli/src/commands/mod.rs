@@ -18,6 +18,7 @@ pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod man;
+mod notify;
 mod paste;
 mod record;
 mod relay;
@@ -92,6 +93,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Paste(args)) => paste::run(&context()?, args),
         Some(SwbCommand::Explain(args)) => explain::run(&context()?, args),
         Some(SwbCommand::Events(args)) => events::run(&context()?, args),
+        Some(SwbCommand::Notify(args)) => notify::run(&context()?, args),
         Some(SwbCommand::Hook(args)) => Ok(hook::run(&args)),
         Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
         Some(SwbCommand::History(args)) => history::run(&context()?, args),

@@ -12,6 +12,7 @@ mod daemon_commands;
 mod detect;
 mod events;
 mod keys;
+mod notify;
 mod record;
 mod repaint;
 mod restore;

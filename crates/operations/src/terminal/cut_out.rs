@@ -1,6 +1,6 @@
 //! The view of a watcher whose window has another size than the terminal: the part of the screen that fits.
 
-use super::output::{Piece, TerminalOutput};
+use super::output::{Piece, TerminalOutput, notified};
 use crate::limits;
 use crate::wait::next_look;
 use std::sync::Arc;
@@ -39,6 +39,8 @@ impl TerminalOutput {
         if cut_out.painted {
             tokio::select! {
                 () = next_look(&self.cursor, limits::VIEW_PAUSE) => {}
+                // The screen has not changed; it is painted again all the same, at no cost that matters.
+                () = notified(self.notifications.as_mut()) => {}
                 Ok(()) = self.client.changed() => cut_out.view.resize(self.client.borrow_and_update().window),
             }
             self.cut_out = Some(CutOut { painted: false, ..cut_out });

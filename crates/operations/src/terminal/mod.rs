@@ -101,6 +101,9 @@ impl OpenTerminal {
         if call.caller.is_remote() {
             output.read_remotely();
         }
+        if options.notify {
+            output.notifications = call.operations.notifications.for_terminal(call.caller.clone());
+        }
         Self { output, input }
     }
 }

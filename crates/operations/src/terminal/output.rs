@@ -8,6 +8,7 @@ use super::cut_out::CutOut;
 use super::input::refusal;
 use super::{ClientState, Opening};
 use crate::limits;
+use crate::notify::BoardReader;
 use std::collections::VecDeque;
 use swb_engine::{Cursor, CursorStep, Mark, Picture};
 use swb_types::{Offset, Role};
@@ -63,7 +64,9 @@ pub struct TerminalOutput {
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,
     pub(super) cut_out: Option<CutOut>,
-    /// Pieces that were decided but not yet returned: at most an event, a picture and an end.
+    /// Notifications for the client's terminal, if it asked for them.
+    pub(super) notifications: Option<BoardReader>,
+    /// Pieces that were decided but not yet returned: at most an event, a picture, an end and the newest notifications.
     pub(super) queue: VecDeque<Piece>,
 }
 
@@ -90,6 +93,7 @@ impl TerminalOutput {
             withheld: 0,
             limited: None,
             cut_out: None,
+            notifications: None,
             queue: VecDeque::new(),
         };
         if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
@@ -130,7 +134,7 @@ impl TerminalOutput {
     /// Waits for the next piece. May be dropped only when the stream ends.
     pub async fn next(&mut self) -> Piece {
         loop {
-            self.report_refusals();
+            self.report_notices();
             if let Some(piece) = self.queue.pop_front() {
                 return piece;
             }
@@ -147,7 +151,7 @@ impl TerminalOutput {
         }
     }
 
-    fn report_refusals(&mut self) {
+    fn report_notices(&mut self) {
         let refusals = self.client.borrow().refusals;
         if let Some(role) = self.limited.filter(|_| self.refusals != refusals) {
             self.queue.push_back(Piece::Refused(refusal(role)));
@@ -157,6 +161,9 @@ impl TerminalOutput {
         if let Some((count, what)) = withheld.filter(|(count, _)| *count != self.withheld) {
             self.withheld = count;
             self.queue.push_back(Piece::Notice(what.notice()));
+        }
+        if let Some(notifications) = &mut self.notifications {
+            self.queue.extend(notifications.take().into_iter().map(Piece::Event));
         }
     }
 
@@ -181,6 +188,7 @@ impl TerminalOutput {
                 tokio::select! {
                     () = self.cursor.wait() => {}
                     Ok(()) = self.client.changed() => {}
+                    () = notified(self.notifications.as_mut()) => {}
                 }
                 None
             }
@@ -199,5 +207,13 @@ impl TerminalOutput {
             // CO-61
             Mark::Exited(status) => Some(Piece::End(StreamEvent::PtyExited { code: status.code() })),
         }
+    }
+}
+
+/// Waits for a notification for the client's terminal.
+pub(super) async fn notified(notifications: Option<&mut BoardReader>) {
+    match notifications {
+        Some(notifications) => notifications.changed().await,
+        None => std::future::pending().await,
     }
 }

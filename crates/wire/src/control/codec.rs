@@ -135,6 +135,9 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "revoke" => Operation::Revoke(fields(text, "revoke")?),
         "whoami" => Operation::Whoami(fields(text, "whoami")?),
         "filter" => Operation::Filter(fields(text, "filter")?),
+        "mute" => Operation::Mute(fields(text, "mute")?),
+        "notifications" => Operation::Notifications(fields(text, "notifications")?),
+        "notify_test" => Operation::NotifyTest(fields(text, "notify_test")?),
         // CO-49: `resize` is valid in stream mode only, so it is an unknown command here.
         unknown => return Err(BadMessage::unknown_command(unknown)),
     };

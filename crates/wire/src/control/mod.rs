@@ -15,6 +15,7 @@ mod codec;
 mod conversations;
 mod error;
 pub mod inherited;
+mod notify;
 mod operation;
 mod reply;
 pub mod schema;
@@ -38,6 +39,10 @@ pub use conversations::{
     WorkspacesReply,
 };
 pub use error::{BadMessage, ErrorCode, ErrorReply};
+pub use notify::{
+    MeansItem, Mute, MuteItem, MuteReply, NotificationItem, NotificationKind, Notifications,
+    NotificationsReply, NotifyTest, NotifyTestReply, TerminalMeans, TestItem,
+};
 pub use operation::{
     Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs, Shell,
     Shutdown, Start, StreamOptions, Until, Upgrade,

@@ -1,5 +1,6 @@
 //! Control messages of stream mode.
 
+use super::notify::NotificationKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
@@ -20,7 +21,7 @@ pub enum ClientControl {
 }
 
 /// A control message of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The process has ended for good (CO-61).
@@ -63,5 +64,14 @@ pub enum StreamEvent {
         rows: u16,
         /// Number of the size: how often it was changed.
         generation: u32,
+    },
+    /// *Addition*: a notification for the client's terminal.
+    Notification {
+        /// The session that it is about; another one than that of the stream, or the same.
+        session: String,
+        /// What it is about.
+        notification: NotificationKind,
+        /// The same for people.
+        text: String,
     },
 }

@@ -120,6 +120,7 @@ fn attach() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            notify: sizes,
         })
     })
 }
@@ -150,6 +151,7 @@ fn shell() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            notify: sizes,
         })
     })
 }

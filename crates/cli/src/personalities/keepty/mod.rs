@@ -217,6 +217,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         keyboard: if watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
+        notify: swb_wire::control::TerminalMeans::None,
     };
     match attach::run(plan)? {
         AttachEnd::Exited(code) => eprint_line(format_args!("[Session exited with code {code}]")),
