@@ -141,7 +141,9 @@ pub(crate) const RECORDINGS_DEPTH: usize = 8;
 pub(crate) const TOOL_LINES: usize = 3;
 /// How long a hook takes, whatever the daemon is doing: the agent waits for it.
 pub(crate) const HOOK: Duration = Duration::from_secs(1);
-/// Bytes of a hook's event that are read; those of claude hold a tool's parameters.
+/// Bytes of an agent's configuration file: far more than people write.
+pub(crate) const AGENT_CONFIG: u64 = 1 << 20;
+/// Bytes of a hook's event that are read; they hold a tool's parameters and results.
 pub(crate) const HOOK_EVENT: u64 = 1 << 20;
 /// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
 pub(crate) const SEND: usize = 512 * 1024;

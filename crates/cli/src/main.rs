@@ -19,6 +19,7 @@ mod error;
 mod event_stream;
 mod hotkey;
 mod inherited_connection;
+mod integration;
 mod limits;
 mod own_socket;
 mod panics;

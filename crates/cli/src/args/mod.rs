@@ -5,6 +5,7 @@ mod chat;
 mod detect;
 mod history;
 mod hotkey;
+mod integration;
 mod notify;
 mod recording;
 mod screen;
@@ -20,6 +21,7 @@ pub(crate) use chat::ChatArgs;
 pub(crate) use detect::DetectArgs;
 pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
+pub(crate) use integration::{AgentName, ChangeArgs, IntegrationArgs, IntegrationCommand};
 pub(crate) use notify::{NotifyArgs, NotifyCommand};
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
@@ -66,8 +68,8 @@ Exit codes:
   `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
   if signal N ended it, and with 0 if you detach.
 
-Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook` and `hotkey` starts the daemon if none is
-running.
+Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook`, `integration` and `hotkey` starts the
+daemon if none is running.
 
 Environment:
   HOME               required; default paths are below it
@@ -142,6 +144,8 @@ pub(crate) enum SwbCommand {
     Notify(NotifyArgs),
     /// Report the state of the agent of this session; for hooks of agents
     Hook(HookArgs),
+    /// Let agents report their state through their own hooks
+    Integration(IntegrationArgs),
     /// List pending approvals, and approve or deny them
     Approvals(ApprovalsArgs),
     /// List, search, show and delete conversations

@@ -190,18 +190,18 @@ pub(crate) struct EventsArgs {
 #[command(after_help = "\
 Examples:
   swb hook working
-  swb hook --claude          read the event from standard input, as sent by claude's hooks
+  swb hook --event           read the event from standard input, as claude, codex and gemini send it
 
 For hooks of agents: reports the state of the agent of the current session (SWB_SESSION). Prints nothing, does
 nothing outside of a session, and takes at most one second. Exits with 0 whatever happens, unless the arguments are
 invalid (2).")]
 pub(crate) struct HookArgs {
     /// State of the agent
-    #[arg(required_unless_present = "claude")]
+    #[arg(required_unless_present = "event")]
     pub(crate) state: Option<HookState>,
-    /// Read a hook event of claude from standard input
-    #[arg(long, conflicts_with = "state")]
-    pub(crate) claude: bool,
+    /// Take the state from an agent's event: JSON, as the agent sends it to its hooks [default: from standard input]
+    #[arg(long, visible_alias = "claude", value_name = "JSON", num_args = 0..=1, conflicts_with = "state")]
+    pub(crate) event: Option<Option<String>>,
 }
 
 /// A state that a hook can report.
@@ -254,6 +254,7 @@ mod tests {
     #[test]
     fn a_hook_takes_a_state_or_an_event() {
         assert!(parses("swb hook done") && parses("swb hook --claude"));
+        assert!(parses("swb hook --event") && parses("swb hook --event {}"));
         assert!(!parses("swb hook") && !parses("swb hook asleep") && !parses("swb hook done --claude"));
     }
 

@@ -13,6 +13,7 @@ mod explain;
 mod here;
 mod history;
 mod hook;
+mod integration;
 mod keys;
 pub(crate) mod kill;
 pub(crate) mod logs;
@@ -95,6 +96,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Events(args)) => events::run(&context()?, args),
         Some(SwbCommand::Notify(args)) => notify::run(&context()?, args),
         Some(SwbCommand::Hook(args)) => Ok(hook::run(&args)),
+        Some(SwbCommand::Integration(args)) => integration::run(&context()?, args),
         Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
         Some(SwbCommand::History(args)) => history::run(&context()?, args),
         Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),

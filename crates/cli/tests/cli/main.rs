@@ -11,6 +11,7 @@ mod coop;
 mod daemon_commands;
 mod detect;
 mod events;
+mod integration;
 mod keys;
 mod notify;
 mod record;
