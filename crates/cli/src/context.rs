@@ -283,6 +283,7 @@ mod tests {
             origin: Origin::Run,
             offset: swb_types::Offset(0),
             agent: None,
+            turns: 0,
         };
         SessionItem {
             name: name.into(),

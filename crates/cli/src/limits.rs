@@ -68,6 +68,11 @@ pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
 /// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
 /// it.
 pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
+/// How long the prefix key waits for the next key before it detaches: time to find a key, and short enough not to seem
+/// stuck.
+pub(crate) const PREFIX: Duration = Duration::from_millis(700);
+/// Bytes of a program's title that are kept: more than a window shows.
+pub(crate) const TITLE: usize = 256;
 /// Keys in a detach sequence: more than a person would type.
 pub(crate) const DETACH_KEYS: usize = 16;
 
@@ -250,3 +255,28 @@ pub(crate) const QR_ROWS: usize = 24;
 pub(crate) const TUNNEL_CONNECT: Duration = Duration::from_secs(300);
 /// How long a web server may take to pass on an offer or an answer.
 pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);
+
+// ---- the list ----
+
+/// How often ages on the screen may change: a minute is the smallest step, and nobody notices a few seconds.
+pub(crate) const TOP_TICK: Duration = Duration::from_secs(10);
+/// How long the selection rests before the session is watched: less than a person notices, more than a held key takes.
+pub(crate) const TOP_SETTLE: Duration = Duration::from_millis(25);
+/// How long events that belong together are gathered before the sessions are listed.
+pub(crate) const TOP_GATHER: Duration = Duration::from_millis(10);
+/// Pause between two lists of the sessions, however many events there are: a list of 500 takes a few milliseconds.
+pub(crate) const TOP_LIST_PAUSE: Duration = Duration::from_millis(200);
+/// Age of what no event reports at which a key renews it.
+pub(crate) const TOP_RENEW: Duration = Duration::from_secs(2);
+/// Longest pause between two attempts to reach a daemon that was shut down.
+pub(crate) const TOP_RETRY: Duration = Duration::from_secs(2);
+/// Requests on their way over the common connection: enough to fill the screen at once, and no flood.
+pub(crate) const TOP_QUICK: usize = 8;
+/// Actions on their way at the same time: more than a person starts.
+pub(crate) const TOP_ACTIONS: usize = 16;
+/// Bytes that wait to be sent on one connection; a daemon that takes less hangs.
+pub(crate) const TOP_UNSENT: usize = 1 << 20;
+/// Reads of one connection before the others get their turn.
+pub(crate) const TOP_READS: usize = 16;
+/// How long an agent may take to answer a line that was typed in the list.
+pub(crate) const TOP_ASK: Duration = Duration::from_secs(3600);

@@ -31,6 +31,7 @@ mod stdin;
 mod sys;
 mod table;
 mod terminal;
+mod top;
 mod via;
 mod watch_list;
 mod wrap;

@@ -29,3 +29,5 @@ pub(crate) const OPEN_TOOLS: usize = 256;
 pub(crate) const KEPT: usize = 256 * 1024;
 /// Lines of a tool's output that are shown on request.
 pub(crate) const TOOL_LINES: usize = 500;
+/// Bytes of the filter of a list: more than fits on its line.
+pub(crate) const FILTER: usize = 200;

@@ -8,6 +8,7 @@ mod hotkey;
 mod recording;
 mod screen;
 mod trust;
+mod top;
 mod tunnel;
 mod turns;
 mod web;
@@ -22,6 +23,7 @@ pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
 pub(crate) use trust::TrustArgs;
+pub(crate) use top::TopArgs;
 pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
@@ -41,6 +43,7 @@ use swb_types::{PtyId, Size};
 const AFTER_HELP: &str = "\
 Examples:
   swb                          attach to this directory's session, or start one with your shell
+  swb top                      all sessions on a full screen, with keys to work with them
   swb run -n api -- claude     run an agent in a session named 'api'
   swb run -d -- make watch     run a command in the background
   swb attach api               attach to session 'api', from any terminal
@@ -50,7 +53,8 @@ Examples:
   swb chat                     talk to an agent in this directory
   swb ls                       list sessions
 
-Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same.
+Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same. Ctrl+] then s opens the list of
+sessions, Ctrl+] then ? shows the keys, and Ctrl+] twice types it into the session.
 
 Exit codes:
   0    success
@@ -77,7 +81,8 @@ Environment:
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
-/// Without a command, attaches to the session of the current directory, or starts one with your shell.
+/// Without a command, attaches to the session of the current directory, or starts one with your shell; lets you choose if
+/// several run there.
 #[derive(Debug, Parser)]
 #[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 pub(crate) struct SwbCli {
@@ -106,6 +111,8 @@ pub(crate) enum SwbCommand {
     /// List sessions
     #[command(visible_alias = "list")]
     Ls(LsArgs),
+    /// Show the sessions on a full screen, with keys to work with them
+    Top(TopArgs),
     /// Kill sessions
     Kill(KillArgs),
     /// Type text into a session without attaching
@@ -272,7 +279,7 @@ pub(crate) struct ShellArgs {
 }
 
 /// Arguments of `ls`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   swb ls

@@ -2,6 +2,9 @@
 
 use signal_hook::consts::SIGHUP;
 
+/// The exit code if the user's terminal is gone.
+pub(crate) const HUNG_UP: u8 = 128 + SIGHUP as u8;
+
 /// How an attachment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttachEnd {
@@ -9,6 +12,11 @@ pub(crate) enum AttachEnd {
     Exited(i32),
     /// The user pressed the detach key.
     Left,
+    /// The user wants the list of sessions, or only its keys.
+    ListRequested {
+        /// Only the keys.
+        help: bool,
+    },
     /// The daemon announced that it ends.
     Dismissed,
     /// All requested output has arrived.
@@ -28,7 +36,7 @@ impl AttachEnd {
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Exited(code) => code_to_u8(code),
-            Self::Left | Self::Dismissed | Self::Complete | Self::Unread => 0,
+            Self::Left | Self::ListRequested { .. } | Self::Dismissed | Self::Complete | Self::Unread => 0,
             Self::Lost => 1,
             Self::HungUp => code_to_u8(128 + SIGHUP),
             Self::Signalled(signal) => code_to_u8(128 + signal),

@@ -10,18 +10,19 @@ pub(crate) mod inbox;
 mod options;
 mod outbox;
 mod position;
+mod title;
 pub(crate) mod stream_protocol;
 pub(crate) mod user_terminal;
 
 use crate::limits;
-pub(crate) use ending::AttachEnd;
-pub(crate) use options::{AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
+pub(crate) use ending::{AttachEnd, HUNG_UP};
+pub(crate) use options::{AroundSession, AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
 pub(crate) use position::Position;
 
 use crate::console::eprint_line;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
-use crate::terminal::detach::Matcher;
+use crate::terminal::detach::{AttachCommand, Matcher};
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
 use follow::timespec;
@@ -37,6 +38,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 use stream_protocol::{Notice, StreamProtocol};
 use swb_types::{Offset, Size};
+use title::SessionTitle;
 use user_terminal::UserTerminal;
 
 /// Shown when the daemon died while it wrote input to the terminal.
@@ -45,10 +47,8 @@ const DOUBT: &str = "the last keys may not have arrived: the daemon was restarte
 /// Shown when a connection ended whose protocol does not number input.
 const UNCOUNTED: &str = "the last keys may not have arrived: the connection to the session was lost";
 
-/// Attaches, reports to the user how it ended, and returns the child's exit code.
-pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
-    let session = plan.session.clone();
-    let ending = run(plan)?;
+/// Reports to the user how an attachment ended; returns the exit code.
+pub(crate) fn report(session: &str, ending: AttachEnd) -> Outcome {
     match ending {
         AttachEnd::Left => eprint_line(format_args!("[detached from {session}]")),
         AttachEnd::Dismissed => eprint_line(format_args!(
@@ -60,6 +60,7 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
         AttachEnd::Exited(_)
         | AttachEnd::Complete
         | AttachEnd::HungUp
+        | AttachEnd::ListRequested { .. }
         | AttachEnd::Unread
         | AttachEnd::Signalled(_) => {}
     }
@@ -68,11 +69,16 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
 
 /// Attaches until the attachment ends.
 pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
+    run_until_list(plan).map(|(ending, _)| ending)
+}
+
+/// Attaches until the attachment ends; also returns the input that followed [`AttachEnd::ListRequested`].
+pub(crate) fn run_until_list(plan: AttachOptions) -> Result<(AttachEnd, Vec<u8>), Failure> {
     panics::keep_for_later();
     let mut attachment = Attachment::new(plan)?;
     let result = attachment.run();
     attachment.screen.finish(&attachment.inbox);
-    if matches!(result, Ok(AttachEnd::Left)) {
+    if matches!(result, Ok(AttachEnd::Left | AttachEnd::ListRequested { .. })) {
         attachment.say_goodbye();
     }
     if attachment.in_doubt > 0 {
@@ -80,7 +86,7 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     } else if matches!(result, Ok(AttachEnd::Lost)) && attachment.typed_lately() {
         eprint_line(format_args!("[{UNCOUNTED}]"));
     }
-    result
+    result.map(|ending| (ending, attachment.matcher.take_rest()))
 }
 
 struct Attachment {
@@ -104,6 +110,10 @@ struct Attachment {
     matcher: Matcher,
     /// When the matcher releases the bytes it holds back.
     release: Option<Instant>,
+    /// When the prefix key detaches, unless another key follows.
+    prefixed: Option<Instant>,
+    /// The title of the terminal, if it shows the session.
+    title: Option<SessionTitle>,
     typed: Vec<u8>,
     /// When input was last sent, or was to be.
     last_typed: Option<Instant>,
@@ -135,7 +145,10 @@ impl Attachment {
         // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
         let signals = if uses_terminal { Some(Signals::catch(&caught)?) } else { None };
+        let title = plan.resume.as_ref().filter(|_| plan.around.title && uses_terminal);
+        let title = title.map(|resume| SessionTitle::follow(&resume.socket, &resume.session));
         Ok(Self {
+            title,
             speech: plan.speech,
             session: plan.session,
             socket: Some(plan.socket),
@@ -146,12 +159,13 @@ impl Attachment {
             old: plan.old,
             inbox: Inbox::new(plan.speech.layout()),
             outbox: Outbox::default(),
-            screen: UserTerminal::open(uses_terminal, plan.filter)?,
+            screen: UserTerminal::open(uses_terminal, plan.filter)?.returning(plan.around.returning),
             signals,
             keyboard: plan.keyboard,
             sent_size: plan.size,
-            matcher: Matcher::new(plan.keys),
+            matcher: if plan.around.prefix { Matcher::with_prefix(plan.keys) } else { Matcher::new(plan.keys) },
             release: None,
+            prefixed: None,
             typed: Vec::new(),
             last_typed: None,
             read_buffer: vec![0; limits::KEYBOARD_READ].into(),
@@ -163,11 +177,17 @@ impl Attachment {
     fn run(&mut self) -> Result<AttachEnd, Failure> {
         // The size may have changed between the request and the first check for signals.
         self.send_size();
+        if self.title.is_some() {
+            self.screen.save_title();
+        }
         loop {
             if let Some(ending) = self.pump()? {
                 return Ok(ending);
             }
             let woken = self.wait()?;
+            if let Some(title) = &mut self.title {
+                title.receive();
+            }
             if let Some(ending) = self.turn(&woken)? {
                 return Ok(ending);
             }
@@ -182,6 +202,9 @@ impl Attachment {
             return Ok(Some(ending));
         }
         self.release_held();
+        if self.prefixed.is_some_and(|due| Instant::now() >= due) {
+            return Ok(Some(AttachEnd::Left));
+        }
         if woken.writable {
             self.send();
         }
@@ -209,6 +232,7 @@ impl Attachment {
                 return Ok(None);
             }
             self.show_doubt();
+            self.show_title();
             if self.gather()? {
                 continue;
             }
@@ -261,6 +285,9 @@ impl Attachment {
                 // A picture is current output, and so is everything after it.
                 self.old = ReplayedOutput::Bytes(0);
                 self.screen.picture();
+                if let Some(title) = &mut self.title {
+                    title.renew();
+                }
             }
             Notice::Ping => {
                 let pong = self.speech.pong();
@@ -276,6 +303,9 @@ impl Attachment {
     fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
         if let Some(attached) = self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
+            if let (Some(title), Some(resume)) = (&mut self.title, &self.resume) {
+                title.reconnect(&resume.socket);
+            }
             self.in_doubt += self.outbox.resume(attached.input);
             self.show_doubt();
             self.send_size();
@@ -287,6 +317,17 @@ impl Attachment {
     fn show_doubt(&mut self) {
         if self.in_doubt > self.shown_doubt && self.screen.note(DOUBT) {
             self.shown_doubt = self.in_doubt;
+        }
+    }
+
+    /// Shows the state of the session in the title, when it has changed and after a picture, which may have a title of the
+    /// program in it.
+    fn show_title(&mut self) {
+        let Some(title) = self.title.as_mut().filter(|_| self.position.resume().is_some()) else { return };
+        if let Some(text) = title.due(&self.screen.program_title())
+            && self.screen.show_title(&text)
+        {
+            title.shown(text);
         }
     }
 
@@ -325,6 +366,8 @@ impl Attachment {
         if let Some(socket) = self.socket.as_ref().filter(|_| !interest.is_empty()) {
             fds.push(PollFd::new(socket, interest));
         }
+        // The last one: its results are asked for by nobody, as reading from it never blocks.
+        fds.extend(self.title.as_ref().and_then(SessionTitle::poll_fd));
         match poll(&mut fds, self.timeout().as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -365,7 +408,7 @@ impl Attachment {
             Some(_) => lost.since + limits::RECONNECT,
             None => lost.next_try,
         });
-        let due = [lost, self.release].into_iter().flatten().min()?;
+        let due = [lost, self.release, self.prefixed].into_iter().flatten().min()?;
         Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 
@@ -389,16 +432,30 @@ impl Attachment {
         #[cfg(debug_assertions)]
         panics::provoke(input);
         // Only a keyboard can send the detach key; piped input is passed on unchanged.
-        let leaves = if self.screen.has_keyboard() {
+        let command = if self.screen.has_keyboard() {
             self.matcher.feed(input, &mut typed)
         } else {
             typed.extend_from_slice(input);
-            false
+            None
         };
-        self.release = self.matcher.timeout().map(|timeout| Instant::now() + timeout);
+        self.wait_for_keys();
         self.take_typed(&typed);
         self.typed = typed;
-        Ok(leaves.then_some(AttachEnd::Left))
+        Ok(command.map(|command| match command {
+            AttachCommand::Detach => AttachEnd::Left,
+            AttachCommand::Help => AttachEnd::ListRequested { help: true },
+            AttachCommand::List => AttachEnd::ListRequested { help: false },
+        }))
+    }
+
+    /// Sets how long the matcher waits for more input.
+    fn wait_for_keys(&mut self) {
+        let now = Instant::now();
+        self.release = self.matcher.timeout().map(|timeout| now + timeout);
+        self.prefixed = match self.matcher.is_armed() {
+            true => self.prefixed.or(Some(now + limits::PREFIX)),
+            false => None,
+        };
     }
 
     /// Releases a lone escape character that turned out to be a key.
@@ -407,7 +464,7 @@ impl Attachment {
             let mut typed = std::mem::take(&mut self.typed);
             typed.clear();
             self.matcher.give_up(&mut typed);
-            self.release = None;
+            self.wait_for_keys();
             self.take_typed(&typed);
             self.typed = typed;
         }

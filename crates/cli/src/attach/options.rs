@@ -34,6 +34,19 @@ pub(crate) struct AttachOptions {
     pub(crate) filter: Option<ColourFilter>,
     /// The size sent to the session.
     pub(crate) size: Size,
+    /// What only `swb` itself does around a session.
+    pub(crate) around: AroundSession,
+}
+
+/// What `swb` does around a session and the other programs that attach do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AroundSession {
+    /// The detach key is a prefix, which also opens the list of sessions.
+    pub(crate) prefix: bool,
+    /// The title of the terminal shows the session and its state.
+    pub(crate) title: bool,
+    /// A session was shown here before: nothing of the user's is on the screen.
+    pub(crate) returning: bool,
 }
 
 /// What the user's keyboard is used for.

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, writev};
 use rustix::stdio::stdout;
+use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,6 +40,8 @@ pub(crate) struct UserTerminal {
     blocked: bool,
     /// Whether the user's own text has been moved to the scrollback.
     cleared: bool,
+    /// While a title of ours is being written: that of the program.
+    own_title: Option<Vec<u8>>,
 }
 
 impl UserTerminal {
@@ -58,7 +61,14 @@ impl UserTerminal {
             ranges: Vec::with_capacity(limits::WRITE_PIECES),
             blocked: false,
             cleared: false,
+            own_title: None,
         })
+    }
+
+    /// With `returning`, a session was shown here before, and nothing of the user's has to be moved out of the way.
+    pub(crate) fn returning(mut self, returning: bool) -> Self {
+        self.cleared = returning;
+        self
     }
 
     /// Whether keys are read one by one from a terminal.
@@ -141,6 +151,31 @@ impl UserTerminal {
         true
     }
 
+    /// Saves the title of the terminal, which is restored in the end.
+    pub(crate) fn save_title(&mut self) {
+        if self.modes.is_some() {
+            self.filtered.extend_from_slice(b"\x1b[22;0t");
+        }
+    }
+
+    /// The title that the program has set.
+    pub(crate) fn program_title(&self) -> Cow<'_, str> {
+        self.modes.as_ref().map_or(Cow::Borrowed(""), |modes| String::from_utf8_lossy(modes.title()))
+    }
+
+    /// Shows a title until the program sets another one; false if that has to wait for the end of a sequence of the program.
+    pub(crate) fn show_title(&mut self, title: &str) -> bool {
+        let Some(modes) = &mut self.modes else { return true };
+        if self.filtered_done < self.filtered.len() || !self.ranges.is_empty() || !modes.abort().is_empty() {
+            return false;
+        }
+        // Not tracked as the program's: it is written beside the output.
+        let program = modes.title().to_vec();
+        self.filtered.extend_from_slice(format!("\x1b]2;{title}\x1b\\").as_bytes());
+        self.own_title = Some(program);
+        true
+    }
+
     /// Adds old output from elsewhere, without sequences that must not take effect a second time.
     pub(crate) fn show_old(&mut self, output: &[u8]) {
         if self.modes.is_some() {
@@ -198,6 +233,9 @@ impl UserTerminal {
         self.filtered_done = end;
         count -= filtered;
         if self.filtered_done == self.filtered.len() {
+            if let (Some(program), Some(modes)) = (self.own_title.take(), &mut self.modes) {
+                modes.keep_title(program);
+            }
             self.filtered.clear();
             self.filtered_done = 0;
         }

@@ -1,6 +1,6 @@
 //! The commands of `swb`, one file each.
 
-mod approvals;
+pub(crate) mod approvals;
 mod ask;
 mod attach;
 mod capture;
@@ -77,6 +77,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Attach(args)) => attach::run(&*reach(context()?, args.via.as_deref())?, args),
         Some(SwbCommand::Shell(args)) => shell::run(&context()?, args),
         Some(SwbCommand::Ls(args)) => ls::run(&*reach(context()?, args.via.as_deref())?, &args),
+        Some(SwbCommand::Top(args)) => crate::top::run(&*reach(context()?, args.via.as_deref())?),
         Some(SwbCommand::Kill(args)) => kill::run(&context()?, &args),
         Some(SwbCommand::Send(args)) => send::run(&context()?, args),
         Some(SwbCommand::Keys(args)) => keys::run(&context()?, args),

@@ -166,10 +166,10 @@ impl Player {
         };
         let keys = keys.get(..count).unwrap_or_default();
         let mut ignored = Vec::new();
-        if self.leave.feed(keys, &mut ignored) {
+        if self.leave.feed(keys, &mut ignored).is_some() {
             return Ok(Some(AttachEnd::Left));
         }
-        if self.pause.feed(keys, &mut ignored) {
+        if self.pause.feed(keys, &mut ignored).is_some() {
             self.paused = match self.paused {
                 Some(since) => {
                     self.begun += since.elapsed();

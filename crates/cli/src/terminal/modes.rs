@@ -4,6 +4,7 @@
 //! program really changed is undone, because not every terminal ignores unknown sequences. Changes from before the
 //! first byte that was fed are unknown and stay.
 
+use crate::limits;
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
 /// Private modes that are off in a fresh terminal; each becomes one bit of [`ChangedModes::set`].
@@ -68,6 +69,8 @@ struct ChangedModes {
     progress: bool,
     /// Pushed titles: both, icon only, window only.
     titles: [u16; 3],
+    /// The title that the program has set last.
+    title: Vec<u8>,
     line: CursorLine,
     /// The line of the primary screen's cursor while the alternate screen is shown.
     primary_line: CursorLine,
@@ -131,6 +134,16 @@ impl ModeTracker {
         out
     }
 
+    /// The title that was set last; empty if there was none.
+    pub(crate) fn title(&self) -> &[u8] {
+        &self.state.title
+    }
+
+    /// Keeps a title that was set as that of the program although it is not: `feed` was given bytes of our own.
+    pub(crate) fn keep_title(&mut self, title: Vec<u8>) {
+        self.state.title = title;
+    }
+
     /// The bytes that end a sequence whose rest will not arrive.
     pub(crate) fn abort(&self) -> &'static [u8] {
         if self.tokenizer.is_ground() {
@@ -179,7 +192,10 @@ impl ChangedModes {
                 self.pen = self.saved;
                 self.line = CursorLine::Used;
             }
-            (b"", b'c') => *self = Self { titles: self.titles, line: CursorLine::Fresh, ..Self::default() },
+            (b"", b'c') => {
+                let title = std::mem::take(&mut self.title);
+                *self = Self { titles: self.titles, title, line: CursorLine::Fresh, ..Self::default() };
+            }
             (b"", b'n' | b'o') => self.pen.shifted_out = true,
             ([b'(', ..], _) => self.pen.charset = action != b'B',
             (b"", b'D' | b'E' | b'M') => self.line = CursorLine::Used,
@@ -306,6 +322,10 @@ impl ChangedModes {
         let rest = rest.get(1..).unwrap_or_default();
         let asks = rest.ends_with(b"?");
         match code {
+            b"0" | b"2" => {
+                self.title.clear();
+                self.title.extend_from_slice(rest.get(..rest.len().min(limits::TITLE)).unwrap_or_default());
+            }
             b"4" if !asks => self.colours.palette = true,
             b"8" => self.link = !rest.ends_with(b";"),
             b"9" if rest.starts_with(b"4;") => self.progress = !rest.starts_with(b"4;0"),

@@ -13,6 +13,7 @@ const VERBS: [&str; 40] = [
     "attach",
     "shell",
     "ls",
+    "top",
     "kill",
     "send",
     "keys",

@@ -558,11 +558,13 @@ fn details_are_added_to_the_known_fields_on_request() {
         origin: Origin::Run,
         offset: Offset(99),
         agent: None,
+        turns: 3,
     };
     let with = json_of(&item(Some(details)));
     assert_eq!(with["status"], "running");
     assert_eq!(with["origin"], "run");
     assert_eq!(with["offset"], 99);
+    assert_eq!(with["turns"], 3);
     assert!(with.as_object().unwrap().contains_key("exit_code"), "null, not absent");
     assert!(with["exit_code"].is_null());
     let without = json_of(&item(None));
