@@ -323,11 +323,13 @@ impl Attachment {
     /// Shows the state of the session in the title, when it has changed and after a picture, which may have a title of the
     /// program in it.
     fn show_title(&mut self) {
-        let Some(title) = self.title.as_mut().filter(|_| self.position.resume().is_some()) else { return };
-        if let Some(text) = title.due(&self.screen.program_title())
+        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else { return };
+        let Some(program) = self.screen.program_title() else { return };
+        let times = program.times;
+        if let Some(text) = title.due(program)
             && self.screen.show_title(&text)
         {
-            title.shown(text);
+            title.shown(times);
         }
     }
 

@@ -67,6 +67,11 @@ impl Position {
         self.picture = 0;
     }
 
+    /// Whether a picture is on its way.
+    pub(crate) fn is_in_picture(&self) -> bool {
+        self.picture > 0 || self.awaits
+    }
+
     /// Where to resume after a lost connection; `None` if a picture is needed.
     pub(crate) fn resume(&self) -> Option<Offset> {
         (self.picture == 0 && !self.awaits).then_some(self.offset)

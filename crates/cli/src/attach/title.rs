@@ -4,6 +4,7 @@
 //! until the state changes the next time. If that connection fails, the title stays as it is: nothing depends on it.
 
 use crate::own_socket;
+use crate::terminal::modes::ProgramTitle;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
@@ -34,9 +35,12 @@ enum Awaited {
 pub(super) struct SessionTitle {
     session: String,
     state: Option<AgentState>,
-    shown: String,
-    /// Whether it has to be shown again although it is the same.
+    /// The state that is shown.
+    shown: Option<AgentState>,
+    /// Whether there was a picture since it was shown.
     again: bool,
+    /// How often the program had set a title when it was shown.
+    times: u64,
     link: Option<(OwnedFd, LengthPrefixed)>,
     awaited: Awaited,
 }
@@ -47,8 +51,9 @@ impl SessionTitle {
         Self {
             session: session.to_owned(),
             state: None,
-            shown: String::new(),
+            shown: None,
             again: false,
+            times: 0,
             link: connect(socket, session).map(|socket| (socket, control::command_frames())),
             awaited: Awaited::Handshake,
         }
@@ -58,7 +63,7 @@ impl SessionTitle {
     pub(super) fn reconnect(&mut self, socket: &Path) {
         if self.link.is_none() {
             let old = std::mem::replace(self, Self::follow(socket, &self.session));
-            (self.state, self.shown, self.again) = (old.state, old.shown, old.again);
+            (self.state, self.shown, self.again, self.times) = (old.state, old.shown, old.again, old.times);
         }
     }
 
@@ -123,23 +128,21 @@ impl SessionTitle {
         }
     }
 
-    /// The title has to be shown again.
+    /// There is a picture, which may have set the title of the program.
     pub(super) fn renew(&mut self) {
         self.again = true;
     }
 
-    /// The title, if the state has changed since it was shown, or it has to be shown again.
-    pub(super) fn due(&self, program: &str) -> Option<String> {
+    /// The title, if the state has changed since it was shown, or a picture has replaced it.
+    pub(super) fn due(&self, program: &ProgramTitle) -> Option<String> {
         let state = self.state?;
-        let prefix = title(&self.session, state, "");
-        let changed = !self.shown.starts_with(&prefix) || self.again && !program.is_empty();
-        changed.then(|| title(&self.session, state, program))
+        let changed = self.shown != Some(state) || self.again && program.times != self.times;
+        changed.then(|| title(&self.session, state, &String::from_utf8_lossy(&program.text)))
     }
 
-    /// The title is shown now.
-    pub(super) fn shown(&mut self, text: String) {
-        self.shown = text;
-        self.again = false;
+    /// The title is shown now, and the program had set this many before.
+    pub(super) fn shown(&mut self, times: u64) {
+        (self.shown, self.again, self.times) = (self.state, false, times);
     }
 }
 
@@ -187,23 +190,25 @@ mod tests {
 
     #[test]
     fn the_title_is_shown_when_the_state_changes_and_after_a_picture() {
+        let vim = |times| ProgramTitle { text: b"vim".to_vec(), times };
         let mut title = known(AgentState::Ready);
-        let text = title.due("vim").expect("it is new");
-        title.shown(text);
-        assert_eq!(title.due("vim"), None);
-        assert_eq!(title.due("another title of the program"), None, "the program's own title stays");
+        assert!(title.due(&vim(1)).is_some(), "it is new");
+        title.shown(1);
+        assert_eq!(title.due(&vim(1)), None);
+        assert_eq!(title.due(&vim(2)), None, "the program's own title stays");
+        title.shown(2);
         title.renew();
-        assert_eq!(title.due(""), None, "the picture had no title");
-        assert_eq!(title.due("vim").as_deref(), Some("api: ready — vim"));
-        title.shown("api: ready — vim".to_owned());
+        assert_eq!(title.due(&vim(2)), None, "the picture had no title");
+        assert_eq!(title.due(&vim(3)).as_deref(), Some("api: ready — vim"));
+        title.shown(3);
         title.state = Some(AgentState::Asking);
-        assert_eq!(title.due("vim").as_deref(), Some("api: asking — vim"));
+        assert_eq!(title.due(&vim(3)).as_deref(), Some("api: asking — vim"));
     }
 
     #[test]
     fn without_a_daemon_there_is_no_title() {
         let mut title = SessionTitle::follow(Path::new("/nowhere/socket"), "api");
         title.receive();
-        assert!(title.poll_fd().is_none() && title.due("").is_none());
+        assert!(title.poll_fd().is_none() && title.due(&ProgramTitle::default()).is_none());
     }
 }

@@ -7,14 +7,13 @@
 use super::follow::timespec;
 use super::inbox::Inbox;
 use crate::limits;
-use crate::terminal::modes::ModeTracker;
+use crate::terminal::modes::{ModeTracker, ProgramTitle};
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::{Errno, writev};
 use rustix::stdio::stdout;
-use std::borrow::Cow;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -41,7 +40,7 @@ pub(crate) struct UserTerminal {
     /// Whether the user's own text has been moved to the scrollback.
     cleared: bool,
     /// While a title of ours is being written: that of the program.
-    own_title: Option<Vec<u8>>,
+    own_title: Option<ProgramTitle>,
 }
 
 impl UserTerminal {
@@ -158,9 +157,9 @@ impl UserTerminal {
         }
     }
 
-    /// The title that the program has set.
-    pub(crate) fn program_title(&self) -> Cow<'_, str> {
-        self.modes.as_ref().map_or(Cow::Borrowed(""), |modes| String::from_utf8_lossy(modes.title()))
+    /// The title that the program has set, on a terminal.
+    pub(crate) fn program_title(&self) -> Option<&ProgramTitle> {
+        self.modes.as_ref().map(ModeTracker::title)
     }
 
     /// Shows a title until the program sets another one; false if that has to wait for the end of a sequence of the program.
@@ -170,7 +169,7 @@ impl UserTerminal {
             return false;
         }
         // Not tracked as the program's: it is written beside the output.
-        let program = modes.title().to_vec();
+        let program = modes.title().clone();
         self.filtered.extend_from_slice(format!("\x1b]2;{title}\x1b\\").as_bytes());
         self.own_title = Some(program);
         true

@@ -244,6 +244,9 @@ impl Matcher {
             self.recent.clear();
             return false;
         };
+        if self.longest == 0 {
+            return false;
+        }
         if self.recent.len() == self.longest {
             self.recent.remove(0);
         }

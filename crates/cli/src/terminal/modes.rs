@@ -70,10 +70,19 @@ struct ChangedModes {
     /// Pushed titles: both, icon only, window only.
     titles: [u16; 3],
     /// The title that the program has set last.
-    title: Vec<u8>,
+    title: ProgramTitle,
     line: CursorLine,
     /// The line of the primary screen's cursor while the alternate screen is shown.
     primary_line: CursorLine,
+}
+
+/// The title of the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProgramTitle {
+    /// Its bytes; empty if none was set.
+    pub(crate) text: Vec<u8>,
+    /// How often one was set.
+    pub(crate) times: u64,
 }
 
 /// How text is drawn.
@@ -134,13 +143,13 @@ impl ModeTracker {
         out
     }
 
-    /// The title that was set last; empty if there was none.
-    pub(crate) fn title(&self) -> &[u8] {
+    /// The title that was set last.
+    pub(crate) fn title(&self) -> &ProgramTitle {
         &self.state.title
     }
 
     /// Keeps a title that was set as that of the program although it is not: `feed` was given bytes of our own.
-    pub(crate) fn keep_title(&mut self, title: Vec<u8>) {
+    pub(crate) fn keep_title(&mut self, title: ProgramTitle) {
         self.state.title = title;
     }
 
@@ -323,8 +332,10 @@ impl ChangedModes {
         let asks = rest.ends_with(b"?");
         match code {
             b"0" | b"2" => {
-                self.title.clear();
-                self.title.extend_from_slice(rest.get(..rest.len().min(limits::TITLE)).unwrap_or_default());
+                self.title.text.clear();
+                let kept = rest.get(..rest.len().min(limits::TITLE)).unwrap_or_default();
+                self.title.text.extend_from_slice(kept);
+                self.title.times = self.title.times.wrapping_add(1);
             }
             b"4" if !asks => self.colours.palette = true,
             b"8" => self.link = !rest.ends_with(b";"),
