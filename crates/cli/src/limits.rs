@@ -71,6 +71,9 @@ pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
 /// How long the prefix key waits for the next key before it detaches: time to find a key, and short enough not to seem
 /// stuck.
 pub(crate) const PREFIX: Duration = Duration::from_millis(700);
+/// How long after attaching the title shows a session whose agent's state is not known: a command that prints something and
+/// ends leaves the title alone.
+pub(crate) const PLAIN_TITLE: Duration = Duration::from_secs(2);
 /// Bytes of a program's title that are kept: more than a window shows.
 pub(crate) const TITLE: usize = 256;
 /// Keys in a detach sequence: more than a person would type.

@@ -177,9 +177,6 @@ impl Attachment {
     fn run(&mut self) -> Result<AttachEnd, Failure> {
         // The size may have changed between the request and the first check for signals.
         self.send_size();
-        if self.title.is_some() {
-            self.screen.save_title();
-        }
         loop {
             if let Some(ending) = self.pump()? {
                 return Ok(ending);
@@ -410,7 +407,8 @@ impl Attachment {
             Some(_) => lost.since + limits::RECONNECT,
             None => lost.next_try,
         });
-        let due = [lost, self.release, self.prefixed].into_iter().flatten().min()?;
+        let title = self.title.as_ref().and_then(SessionTitle::wakes);
+        let due = [lost, self.release, self.prefixed, title].into_iter().flatten().min()?;
         Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 

@@ -3,12 +3,14 @@
 //! The state comes over a connection of its own, so that the output stays as it is. What the program sets replaces our title
 //! until the state changes the next time. If that connection fails, the title stays as it is: nothing depends on it.
 
+use crate::limits;
 use crate::own_socket;
 use crate::terminal::modes::ProgramTitle;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::Instant;
 use swb_vt::printable;
 use swb_wire::LengthPrefixed;
 use swb_wire::control::{
@@ -43,6 +45,8 @@ pub(super) struct SessionTitle {
     times: u64,
     link: Option<(OwnedFd, LengthPrefixed)>,
     awaited: Awaited,
+    /// When a program whose state is not known gets a title, too.
+    plain: Instant,
 }
 
 impl SessionTitle {
@@ -56,7 +60,14 @@ impl SessionTitle {
             times: 0,
             link: connect(socket, session).map(|socket| (socket, control::command_frames())),
             awaited: Awaited::Handshake,
+            plain: Instant::now() + limits::PLAIN_TITLE,
         }
+    }
+
+    /// When there may be a title to show although nothing has arrived.
+    pub(super) fn wakes(&self) -> Option<Instant> {
+        let waits = self.shown.is_none() && self.state.is_some_and(is_plain);
+        (waits && Instant::now() < self.plain).then_some(self.plain)
     }
 
     /// Connects again if the connection is lost, to a daemon that has just been restarted.
@@ -136,6 +147,9 @@ impl SessionTitle {
     /// The title, if the state has changed since it was shown, or a picture has replaced it.
     pub(super) fn due(&self, program: &ProgramTitle) -> Option<String> {
         let state = self.state?;
+        if self.shown.is_none() && is_plain(state) && Instant::now() < self.plain {
+            return None;
+        }
         let changed = self.shown != Some(state) || self.again && program.times != self.times;
         changed.then(|| title(&self.session, state, &String::from_utf8_lossy(&program.text)))
     }
@@ -159,10 +173,15 @@ fn connect(socket: &Path, session: &str) -> Option<OwnedFd> {
     (sent == requests.len()).then_some(socket)
 }
 
+/// Whether a state says nothing: a program that is no agent, or a command that may be over in a moment.
+fn is_plain(state: AgentState) -> bool {
+    matches!(state, AgentState::Starting | AgentState::Unknown | AgentState::Exited)
+}
+
 /// `api: ready — title of the program`.
 fn title(session: &str, state: AgentState, program: &str) -> String {
     let state = match state {
-        AgentState::Unknown => "running",
+        AgentState::Unknown | AgentState::Starting => "running",
         AgentState::Exited => "ended",
         state => state.as_str(),
     };

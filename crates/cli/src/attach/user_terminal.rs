@@ -39,6 +39,8 @@ pub(crate) struct UserTerminal {
     blocked: bool,
     /// Whether the user's own text has been moved to the scrollback.
     cleared: bool,
+    /// Whether the user's title was saved.
+    saved_title: bool,
     /// While a title of ours is being written: that of the program.
     own_title: Option<ProgramTitle>,
 }
@@ -60,6 +62,7 @@ impl UserTerminal {
             ranges: Vec::with_capacity(limits::WRITE_PIECES),
             blocked: false,
             cleared: false,
+            saved_title: false,
             own_title: None,
         })
     }
@@ -150,13 +153,6 @@ impl UserTerminal {
         true
     }
 
-    /// Saves the title of the terminal, which is restored in the end.
-    pub(crate) fn save_title(&mut self) {
-        if self.modes.is_some() {
-            self.filtered.extend_from_slice(b"\x1b[22;0t");
-        }
-    }
-
     /// The title that the program has set, on a terminal.
     pub(crate) fn program_title(&self) -> Option<&ProgramTitle> {
         self.modes.as_ref().map(ModeTracker::title)
@@ -170,6 +166,11 @@ impl UserTerminal {
         }
         // Not tracked as the program's: it is written beside the output.
         let program = modes.title().clone();
+        if !self.saved_title {
+            // The user's own title is restored in the end, as is every title that was saved.
+            self.saved_title = true;
+            self.filtered.extend_from_slice(b"\x1b[22;0t");
+        }
         self.filtered.extend_from_slice(format!("\x1b]2;{title}\x1b\\").as_bytes());
         self.own_title = Some(program);
         true

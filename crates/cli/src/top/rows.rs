@@ -4,7 +4,7 @@ use crate::table;
 use std::collections::HashMap;
 use std::path::Path;
 use swb_tui::top::{ApprovalChoice, ApprovalRow, SessionRow, SessionState};
-use swb_wire::control::{AgentState, ApprovalItem, SessionItem, SessionStatus};
+use swb_wire::control::{AgentState, ApprovalItem, ApprovalKind, SessionItem, SessionStatus};
 
 /// The rows for a list of sessions; of several with one name, the running or else the newest one.
 pub(super) fn sessions(items: Vec<SessionItem>, watched: Option<&str>, home: &Path) -> Vec<SessionRow> {
@@ -68,6 +68,36 @@ pub(super) fn state(state: AgentState) -> SessionState {
 /// The row of an approval.
 pub(super) fn approval(item: &ApprovalItem, home: &Path) -> ApprovalRow {
     let workspace = table::short_path(&item.workspace, home);
+    let dialog = item.parameters.get("detail").and_then(serde_json::Value::as_str);
+    let mut details = match dialog.filter(|_| item.kind == ApprovalKind::Terminal) {
+        // What the terminal shows says it all.
+        Some(shown) => shown.lines().map(str::to_owned).collect(),
+        None => parameters(item),
+    };
+    if dialog.is_some() && item.kind == ApprovalKind::Terminal {
+        details.push(String::new());
+        details.extend(item.reason.lines().map(str::to_owned));
+    }
+    if item.cut {
+        details.push("(not all of it is shown here; attach to see the rest)".to_owned());
+    }
+    ApprovalRow {
+        id: item.id.clone(),
+        session: item.session.clone(),
+        workspace,
+        title: title(item),
+        details,
+        choices: item
+            .options
+            .iter()
+            .map(|option| ApprovalChoice { id: option.id.clone(), label: option.label.clone() })
+            .collect(),
+        asked: item.asked_at,
+    }
+}
+
+/// The tool, why it asks, and its parameters.
+fn parameters(item: &ApprovalItem) -> Vec<String> {
     let mut details = vec![item.tool.clone()];
     details.extend(item.reason.lines().map(str::to_owned));
     if let serde_json::Value::Object(map) = &item.parameters {
@@ -82,23 +112,8 @@ pub(super) fn approval(item: &ApprovalItem, home: &Path) -> ApprovalRow {
             }
         }
     }
-    if item.cut {
-        details.push("(not all of it is shown here; attach to see the rest)".to_owned());
-    }
     details.dedup();
-    ApprovalRow {
-        id: item.id.clone(),
-        session: item.session.clone(),
-        workspace,
-        title: title(item),
-        details,
-        choices: item
-            .options
-            .iter()
-            .map(|option| ApprovalChoice { id: option.id.clone(), label: option.label.clone() })
-            .collect(),
-        asked: item.asked_at,
-    }
+    details
 }
 
 /// What is asked, in one line.

@@ -1,6 +1,6 @@
 //! `swb attach`: detaching and reattaching, watching, sizes, and surviving a killed daemon.
 
-use crate::support::view::{all_text, until_text, view};
+use crate::support::view::{all_text, until_text, view, without_titles};
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ fn other_keys_reach_the_program_unchanged() {
     // The last byte may wait in the program for more.
     wait_for("the keys", || {
         terminal.shows("\u{0}", Duration::from_millis(20));
-        (terminal.seen().len() >= decimal.len()).then_some(())
+        (shown(&terminal).len() >= decimal.len()).then_some(())
     });
     assert_eq!(shown(&terminal), decimal);
 }
@@ -715,7 +715,7 @@ fn attach(swb: &Swb, args: &[&str]) -> Terminal {
 }
 
 fn shown(terminal: &Terminal) -> String {
-    text(terminal.seen())
+    without_titles(&text(terminal.seen()))
 }
 
 /// What a session showed of itself would be its own output, for ever.

@@ -45,3 +45,12 @@ printf '\033]2;my program\007'; say idle; echo go; read x; say working; read x; 
     stage.press("\r");
     until_title(&mut stage, "main: ready — new title");
 }
+
+#[test]
+fn a_program_without_states_gets_a_title_too() {
+    let swb = Swb::start(EXE);
+    swb.script("main", "echo go; exec sleep 600");
+    let mut stage = Stage::start(swb.command(&["attach", "main"]), 80, 24);
+    stage.until_text("go");
+    until_title(&mut stage, "main: running");
+}

@@ -95,18 +95,18 @@ fn press(top: &mut Top, keys: &str) -> Option<TopAction> {
 
 #[test]
 fn the_list_fits_a_small_window() {
-    insta::assert_snapshot!(drawn(&mut list(), 80, 24));
+    insta::assert_snapshot!(drawn(&mut list(), 80, 24), @"");
 }
 
 #[test]
 fn the_list_has_room_in_a_large_window() {
-    insta::assert_snapshot!(drawn(&mut list(), 120, 40));
+    insta::assert_snapshot!(drawn(&mut list(), 120, 40), @"");
 }
 
 #[test]
 fn the_list_is_usable_in_a_tiny_window() {
     let mut top = list();
-    insta::assert_snapshot!(drawn(&mut top, 20, 5));
+    insta::assert_snapshot!(drawn(&mut top, 20, 5), @"");
     press(&mut top, "y");
     assert!(drawn(&mut top, 20, 5).contains("1 Yes"), "{}", drawn(&mut top, 20, 5));
 }
@@ -115,7 +115,7 @@ fn the_list_is_usable_in_a_tiny_window() {
 fn an_approval_is_shown_with_its_options() {
     let mut top = list();
     assert_eq!(press(&mut top, "y"), None);
-    insta::assert_snapshot!(drawn(&mut top, 80, 24));
+    insta::assert_snapshot!(drawn(&mut top, 80, 24), @"");
 }
 
 #[test]

@@ -62,15 +62,20 @@ fn frame(buffer: &mut Buffer, title: &str, width: u16, height: u16) -> Rect {
     if !bordered {
         return at;
     }
-    let title = format!(" {} ", visible(title));
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(DIM)
-        .title_style(BOLD)
-        .title(title)
         .padding(Padding::horizontal(1));
     let inner = block.inner(at);
     block.render(at, buffer);
+    // Drawn by itself: a title of the block would be as dim as its border.
+    let (plain, room) = (format!(" {title} "), at.width.saturating_sub(4));
+    for x in at.x + 2..at.x + 2 + columns_u16(&plain).min(room) {
+        if let Some(cell) = buffer.cell_mut((x, at.y)) {
+            cell.reset();
+        }
+    }
+    put(buffer, at.x + 2, at.y, room, &plain, BOLD);
     inner
 }
 

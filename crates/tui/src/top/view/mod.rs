@@ -15,6 +15,8 @@ use ratatui::style::{Color, Style};
 const BESIDE: u16 = 64;
 /// Rows from which on there is a header.
 const HEADER: u16 = 8;
+/// Rows from which on the header is followed by a blank row.
+const AIRY: u16 = 20;
 /// Rows from which on what is shown of a session has a heading of three rows instead of one.
 const ROOMY: u16 = 16;
 
@@ -42,7 +44,7 @@ struct Places {
 
 impl Places {
     fn of(area: Rect) -> Self {
-        let header = u16::from(area.height >= HEADER);
+        let header = u16::from(area.height >= HEADER) + u16::from(area.height >= AIRY);
         let footer = u16::from(area.height >= 3);
         let body =
             Rect { y: area.y + header, height: area.height.saturating_sub(header + footer), ..area };
@@ -175,7 +177,8 @@ fn hints(top: &Top, area: Rect, buffer: &mut Buffer) {
             keys.push(("Enter", "attach"));
         }
     }
-    if top.rows.iter().any(|row| row.state.needs_attention()) {
+    let elsewhere = |row: &SessionRow| row.state.needs_attention() && top.selected.as_ref() != Some(&row.name);
+    if top.rows.iter().any(elsewhere) {
         keys.push(("n", "next waiting"));
     }
     if !top.rows.is_empty() {

@@ -47,6 +47,8 @@ pub(super) fn draw(top: &mut Top, area: Rect, now: u64, buffer: &mut Buffer) {
             break;
         }
         match &top.entries[at] {
+            // A heading without what it heads says nothing.
+            ListEntry::Heading(_) if y + tall + heights.session > end => break,
             ListEntry::Heading(text) => {
                 y += tall - 1;
                 put(buffer, area.x + 1, y, area.width.saturating_sub(2), text, DIM);
