@@ -277,6 +277,8 @@ pub(crate) const TOP_RETRY: Duration = Duration::from_secs(2);
 pub(crate) const TOP_QUICK: usize = 8;
 /// Actions on their way at the same time: more than a person starts.
 pub(crate) const TOP_ACTIONS: usize = 16;
+/// Keys that wait for the first list: it takes a few milliseconds.
+pub(crate) const TOP_AHEAD: usize = 256;
 /// Bytes that wait to be sent on one connection; a daemon that takes less hangs.
 pub(crate) const TOP_UNSENT: usize = 1 << 20;
 /// Reads of one connection before the others get their turn.

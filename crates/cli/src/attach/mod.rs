@@ -229,8 +229,7 @@ impl Attachment {
                 return Ok(None);
             }
             self.show_doubt();
-            self.show_title();
-            if self.gather()? {
+            if self.show_title() || self.gather()? {
                 continue;
             }
             let Some(message) = self.next_message()? else {
@@ -318,16 +317,16 @@ impl Attachment {
     }
 
     /// Shows the state of the session in the title, when it has changed and after a picture, which may have a title of the
-    /// program in it.
-    fn show_title(&mut self) {
-        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else { return };
-        let Some(program) = self.screen.program_title() else { return };
+    /// program in it; true if there is something to write.
+    fn show_title(&mut self) -> bool {
+        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else { return false };
+        let Some(program) = self.screen.program_title() else { return false };
         let times = program.times;
-        if let Some(text) = title.due(program)
-            && self.screen.show_title(&text)
-        {
+        let shows = title.due(program).is_some_and(|text| self.screen.show_title(&text));
+        if shows {
             title.shown(times);
         }
+        shows
     }
 
     fn lagged(&mut self, offset: Option<Offset>) {

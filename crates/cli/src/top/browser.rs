@@ -42,6 +42,8 @@ pub(super) struct Browser<'a> {
     pub(super) listed: Option<Instant>,
     /// For which output and state the last line of a session was requested.
     pub(super) lines: HashMap<String, (u64, SessionState)>,
+    /// Keys that were typed before the sessions were known.
+    ahead: Vec<Key>,
     pub(super) dirty: bool,
 }
 
@@ -69,6 +71,7 @@ impl<'a> Browser<'a> {
             list_due: None,
             listed: None,
             lines: HashMap::new(),
+            ahead: Vec::new(),
             dirty: true,
         };
         browser.follow_events();
@@ -160,6 +163,10 @@ impl<'a> Browser<'a> {
         if is_due(&mut self.preview_due) {
             self.watch_selected();
         }
+        let ahead = self.typed_ahead();
+        if ahead.is_some() {
+            return ahead;
+        }
         let key = self.keys.flush(now)?;
         self.key(&key)
     }
@@ -182,7 +189,26 @@ impl<'a> Browser<'a> {
 
     fn typed(&mut self, bytes: &[u8]) -> Option<TopChoice> {
         let keys = self.keys.push(bytes, Instant::now());
-        keys.iter().find_map(|key| self.key(key))
+        let mut choice = None;
+        for key in keys {
+            let at_once = self.top.takes_keys() || key == Key::Ctrl('c');
+            if !at_once {
+                // What is typed before the sessions are known is meant for them.
+                self.ahead.push(key);
+                self.ahead.truncate(limits::TOP_AHEAD);
+            } else if choice.is_none() {
+                choice = self.key(&key);
+            }
+        }
+        choice
+    }
+
+    /// Handles the keys that were typed before the sessions were known.
+    fn typed_ahead(&mut self) -> Option<TopChoice> {
+        if self.ahead.is_empty() || !self.top.takes_keys() {
+            return None;
+        }
+        std::mem::take(&mut self.ahead).iter().find_map(|key| self.key(key))
     }
 
     fn key(&mut self, key: &Key) -> Option<TopChoice> {

@@ -8,7 +8,7 @@ use swb_testkit::{Swb, Terminal, in_time, is_alive, text, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see, in the order of the help.
-const VERBS: [&str; 40] = [
+const VERBS: [&str; 41] = [
     "run",
     "attach",
     "shell",

@@ -1,7 +1,7 @@
 //! However an attachment ends, the user's terminal is restored: its modes, and the modes that the program has set in it.
 //! Modes that were not set are not reset either.
 
-use crate::support::view::{screen, until_view, view};
+use crate::support::view::{screen, until_view, view, without_titles};
 use rustix::process::Signal;
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex};
 use std::process::Command;
@@ -398,5 +398,5 @@ fn modes(terminal: &Terminal) -> String {
 }
 
 fn shown(terminal: &Terminal) -> String {
-    String::from_utf8_lossy(terminal.seen()).into_owned()
+    without_titles(&String::from_utf8_lossy(terminal.seen()))
 }

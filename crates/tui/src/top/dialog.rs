@@ -60,7 +60,7 @@ impl TopDialog {
     }
 
     pub(super) fn handle(self, key: &Key) -> DialogResult {
-        if matches!(key, Key::Escape | Key::Ctrl('c')) {
+        if matches!(key, Key::Escape | Key::Ctrl('c' | ']')) {
             return DialogResult::Closed;
         }
         match self {

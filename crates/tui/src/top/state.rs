@@ -125,6 +125,11 @@ impl Top {
         self.lost = lost;
     }
 
+    /// Whether keys have something to act on: the sessions, or what is open.
+    pub fn takes_keys(&self) -> bool {
+        self.known || self.dialog.is_some()
+    }
+
     /// The selected session.
     pub fn selected(&self) -> Option<&SessionRow> {
         let name = self.selected.as_deref()?;
@@ -217,7 +222,7 @@ impl Top {
     fn filter_key(&mut self, key: &Key) {
         match key {
             Key::Enter => self.filtering = false,
-            Key::Escape | Key::Ctrl('c') => {
+            Key::Escape | Key::Ctrl('c' | ']') => {
                 self.filtering = false;
                 self.filter.clear();
             }
@@ -235,7 +240,7 @@ impl Top {
     fn list_key(&mut self, key: &Key) -> Option<TopAction> {
         let page = isize::try_from(self.page.max(1)).unwrap_or(1);
         match key {
-            Key::Char('q') | Key::Ctrl('c') => return Some(TopAction::Quit),
+            Key::Char('q') | Key::Ctrl('c' | ']') => return Some(TopAction::Quit),
             Key::Escape if !self.filter.is_empty() => {
                 self.filter.clear();
                 self.arrange();

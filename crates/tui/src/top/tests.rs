@@ -95,18 +95,90 @@ fn press(top: &mut Top, keys: &str) -> Option<TopAction> {
 
 #[test]
 fn the_list_fits_a_small_window() {
-    insta::assert_snapshot!(drawn(&mut list(), 80, 24), @"");
+    insta::assert_snapshot!(drawn(&mut list(), 80, 24), @r#"
+     Switchboard  4 sessions  1 waiting for you  1 working
+
+     Waiting for you                  │ api  ~/src/shop                   asking 2m
+    ▌◆ api                  asking 2m │ claude                12 turns · 1 attached
+    ▌  Bash command: rm -rf build     │ ───────────────────────────────────────────
+                                      │ Bash command
+     /srv/build                       │
+     · build               running 2d │   rm -rf build
+       gcc -O2 -c main.c              │   日本 größe
+                                      │ Do you want to proceed?
+     ~/src/shop                       │ ❯ 1. Yes
+     ○ review                ready 1h │   2. No
+       12 findings                    │
+     ● web                 working 4m │
+       Reading src/cart.ts            │
+                                      │
+     Ended                            │
+     × tests               exit 2 30m │
+       error: test failed             │
+                                      │
+                                      │
+                                      │
+                                      │
+     y answer  Enter attach  a ask  r relay  s shell  x kill  ? keys  q quit
+    "#);
 }
 
 #[test]
 fn the_list_has_room_in_a_large_window() {
-    insta::assert_snapshot!(drawn(&mut list(), 120, 40), @"");
+    insta::assert_snapshot!(drawn(&mut list(), 120, 40), @r#"
+     Switchboard  4 sessions  1 waiting for you  1 working
+
+     Waiting for you                                │ api  ~/src/shop                                             asking 2m
+    ▌◆ api                                asking 2m │ claude                                          12 turns · 1 attached
+    ▌  Bash command: rm -rf … 12 turns · 1 attached │ ─────────────────────────────────────────────────────────────────────
+                                                    │ Bash command
+     /srv/build                                     │
+     · build                             running 2d │   rm -rf build
+       gcc -O2 -c main.c                            │   日本 größe
+                                                    │ Do you want to proceed?
+     ~/src/shop                                     │ ❯ 1. Yes
+     ○ review                              ready 1h │   2. No
+       12 findi… 3 turns · 2 attached, 1 on the web │
+     ● web                               working 4m │
+       Reading src/cart.ts                   1 turn │
+                                                    │
+     Ended                                          │
+     × tests                             exit 2 30m │
+       error: test failed                           │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+                                                    │
+     y answer  Enter attach  a ask  r relay  s shell  x kill  / filter  ? keys  q quit
+    "#);
 }
 
 #[test]
 fn the_list_is_usable_in_a_tiny_window() {
     let mut top = list();
-    insta::assert_snapshot!(drawn(&mut top, 20, 5), @"");
+    insta::assert_snapshot!(drawn(&mut top, 20, 5), @r#"
+     Waiting for you
+    ▌◆ api    asking 2m
+     /srv/build
+     · build running 2d
+     ? keys  q quit
+    "#);
     press(&mut top, "y");
     assert!(drawn(&mut top, 20, 5).contains("1 Yes"), "{}", drawn(&mut top, 20, 5));
 }
@@ -115,7 +187,32 @@ fn the_list_is_usable_in_a_tiny_window() {
 fn an_approval_is_shown_with_its_options() {
     let mut top = list();
     assert_eq!(press(&mut top, "y"), None);
-    insta::assert_snapshot!(drawn(&mut top, 80, 24), @"");
+    insta::assert_snapshot!(drawn(&mut top, 80, 24), @r#"
+     Switchboard  4 sessions  1 waiting for you  1 working
+
+     Waiting for you                  │ api  ~/src/shop                   asking 2m
+    ▌◆ api                  asking 2m │ claude                12 turns · 1 attached
+    ▌ ╭─ api asks ───────────────────────────────────────────────────────────────╮─
+      │ Bash command                                                             │
+     /│ rm -rf build                                                             │
+     ·│ Removes the build directory                                              │
+      │ Do you want to proceed?                                                  │
+      │                                                                          │
+     ~│ ▌ 1 Yes                                                                  │
+     ○│   2 Yes, and don't ask again for rm commands                             │
+      │   3 No, and tell Claude what to do differently                           │
+     ●│                                                                          │
+      │ y allow  n deny  Enter choose  Esc later                                 │
+      ╰──────────────────────────────────────────────────────────────────────────╯
+     Ended                            │
+     × tests               exit 2 30m │
+       error: test failed             │
+                                      │
+                                      │
+                                      │
+                                      │
+     y answer  Enter attach  a ask  r relay  s shell  x kill  ? keys  q quit
+    "#);
 }
 
 #[test]
