@@ -9,6 +9,7 @@ use crate::limits;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 use swb_tui::top::{SessionState, last_line};
+use swb_types::PtyId;
 use swb_wire::control::{
     self, AgentState, Approvals, ApprovalsReply, EventBody, EventItem, Events, EventsReply, Ls, LsReply, Operation,
     Screen, ScreenFormat, ScreenReply, StreamFrame,
@@ -88,6 +89,12 @@ impl Browser<'_> {
                 let number = turn_id.rsplit(':').next().and_then(|number| number.parse().ok());
                 row.turns = number.unwrap_or(row.turns).max(row.turns);
                 self.arrange();
+            }
+            (EventBody::Exited { pty: PtyId::AGENT, code }, Some(row)) => {
+                (row.state, row.since, row.exit_code) = (SessionState::Exited, event.at, Some(*code));
+                self.arrange();
+                // It may be restarted.
+                self.list_soon();
             }
             (EventBody::Dialog { .. }, _) => self.request_approvals(),
             (EventBody::Submitted { .. }, _) => {}

@@ -34,6 +34,12 @@ impl Stage {
         Self::start(swb.command(&["top"]), cols, rows)
     }
 
+    /// Resizes the window.
+    pub(crate) fn resize(&mut self, cols: u16, rows: u16) {
+        self.terminal.resize(cols, rows);
+        (self.cols, self.rows) = (cols, rows);
+    }
+
     pub(crate) fn screen(&self) -> Screen {
         screen(self.terminal.seen(), self.cols, self.rows)
     }

@@ -291,7 +291,10 @@ impl Top {
                 let approval = approval.clone();
                 self.dialog = Some(TopDialog::Approve { approval, at: 0, scroll: 0 });
             }
-            None => self.notify(format!("'{session}' is not asking for an approval"), false),
+            None if self.selected().is_some_and(|row| row.state == SessionState::Asking) => {
+                self.notify(format!("'{session}' asks in its terminal; Enter attaches to it"), false);
+            }
+            None => self.notify(format!("'{session}' is not asking anything"), false),
         }
     }
 }
