@@ -2,7 +2,8 @@
 
 use crate::attach::stream_protocol::ControlStream;
 use crate::attach::{
-    self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput, ResumePoint,
+    self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput,
+    ResumePoint,
 };
 use crate::console::eprint_line;
 use crate::context::{self, Context};

@@ -7,8 +7,8 @@ mod history;
 mod hotkey;
 mod recording;
 mod screen;
-mod trust;
 mod top;
+mod trust;
 mod tunnel;
 mod turns;
 mod web;
@@ -22,8 +22,8 @@ pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
-pub(crate) use trust::TrustArgs;
 pub(crate) use top::TopArgs;
+pub(crate) use trust::TrustArgs;
 pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
     AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,

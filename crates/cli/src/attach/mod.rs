@@ -10,8 +10,8 @@ pub(crate) mod inbox;
 mod options;
 mod outbox;
 mod position;
-mod title;
 pub(crate) mod stream_protocol;
+mod title;
 pub(crate) mod user_terminal;
 
 use crate::limits;
@@ -163,7 +163,11 @@ impl Attachment {
             signals,
             keyboard: plan.keyboard,
             sent_size: plan.size,
-            matcher: if plan.around.prefix { Matcher::with_prefix(plan.keys) } else { Matcher::new(plan.keys) },
+            matcher: if plan.around.prefix {
+                Matcher::with_prefix(plan.keys)
+            } else {
+                Matcher::new(plan.keys)
+            },
             release: None,
             prefixed: None,
             typed: Vec::new(),
@@ -319,7 +323,9 @@ impl Attachment {
     /// Shows the state of the session in the title, when it has changed and after a picture, which may have a title of the
     /// program in it; true if there is something to write.
     fn show_title(&mut self) -> bool {
-        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else { return false };
+        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else {
+            return false;
+        };
         let Some(program) = self.screen.program_title() else { return false };
         let times = program.times;
         let shows = title.due(program).is_some_and(|text| self.screen.show_title(&text));

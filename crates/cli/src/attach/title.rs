@@ -14,8 +14,8 @@ use std::time::Instant;
 use swb_vt::printable;
 use swb_wire::LengthPrefixed;
 use swb_wire::control::{
-    self, AgentState, EventBody, Events, EventsReply, Explain, ExplainReply, Handshake, HandshakeReply, Operation,
-    StreamFrame,
+    self, AgentState, EventBody, Events, EventsReply, Explain, ExplainReply, Handshake, HandshakeReply,
+    Operation, StreamFrame,
 };
 
 /// Characters of the program's title that are shown.
@@ -187,7 +187,11 @@ fn title(session: &str, state: AgentState, program: &str) -> String {
     };
     let program: String = printable(program).chars().take(PROGRAM_TITLE).collect();
     let session = printable(session);
-    if program.trim().is_empty() { format!("{session}: {state}") } else { format!("{session}: {state} — {program}") }
+    if program.trim().is_empty() {
+        format!("{session}: {state}")
+    } else {
+        format!("{session}: {state} — {program}")
+    }
 }
 
 #[cfg(test)]

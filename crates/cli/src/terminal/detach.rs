@@ -179,7 +179,8 @@ impl Matcher {
 
     /// Releases the held bytes: they are not a detach key.
     pub(crate) fn give_up(&mut self, out: &mut Vec<u8>) {
-        let escape = matches!(self.parser.give_up(), Some(Input::Press(press)) if press.key.code == KeyCode::Escape);
+        let escape =
+            matches!(self.parser.give_up(), Some(Input::Press(press)) if press.key.code == KeyCode::Escape);
         if self.armed && escape {
             self.armed = false;
             self.held.clear();

@@ -112,10 +112,8 @@ impl<'a> Browser<'a> {
     /// Sleeps until something happens; true if the keyboard has something.
     fn wait(&mut self) -> Result<bool, Failure> {
         let standard_input = stdin();
-        let mut fds: Vec<PollFd<'_>> = vec![
-            PollFd::new(&standard_input, PollFlags::IN),
-            PollFd::new(&self.signals, PollFlags::IN),
-        ];
+        let mut fds: Vec<PollFd<'_>> =
+            vec![PollFd::new(&standard_input, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
         fds.extend(self.events.link.as_ref().map(Link::poll_fd));
         fds.extend(self.preview.as_ref().and_then(SessionPreview::link).map(Link::poll_fd));
         self.requests.poll_fds(&mut fds);

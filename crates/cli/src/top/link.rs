@@ -37,7 +37,8 @@ impl Link {
 
     /// Sends a request.
     pub(super) fn send(&mut self, request: &Operation) {
-        if self.unsent.len() > limits::TOP_UNSENT || control::encode_json(request, &mut self.unsent).is_err() {
+        if self.unsent.len() > limits::TOP_UNSENT || control::encode_json(request, &mut self.unsent).is_err()
+        {
             self.closed = true;
         }
         self.flush();

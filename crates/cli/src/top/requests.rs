@@ -102,9 +102,8 @@ impl Requests {
                 replies.push((purpose.clone(), frame));
             }
         }
-        self.slow.retain(|(link, purpose)| {
-            !link.is_closed() && !replies.iter().any(|(done, _)| done == purpose)
-        });
+        self.slow
+            .retain(|(link, purpose)| !link.is_closed() && !replies.iter().any(|(done, _)| done == purpose));
         replies
     }
 

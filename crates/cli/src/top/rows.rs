@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn an_approval_makes_a_session_ask_and_shows_its_conversation() {
         let row = SessionRow { name: "api".into(), state: SessionState::Working, ..SessionRow::default() };
-        let approval = |session: &str| ApprovalRow { session: session.into(), asked: 7000, ..ApprovalRow::default() };
+        let approval =
+            |session: &str| ApprovalRow { session: session.into(), asked: 7000, ..ApprovalRow::default() };
         let rows = with_approvals(&[row], &[approval("api"), approval("chat-1")]);
         let short: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.state, row.conversation)).collect();
         assert_eq!(short, [("api", SessionState::Asking, false), ("chat-1", SessionState::Asking, true)]);

@@ -23,7 +23,8 @@ pub(super) struct ListTerminal {
 impl ListTerminal {
     pub(super) fn enter() -> Result<Self, Failure> {
         let raw = RawMode::enter()?;
-        let terminal = Self { raw, look: look(|key| std::env::var(key).ok()), shown: None, title: String::new() };
+        let terminal =
+            Self { raw, look: look(|key| std::env::var(key).ok()), shown: None, title: String::new() };
         print_bytes(ENTER.as_bytes())?;
         Ok(terminal)
     }
@@ -89,7 +90,8 @@ mod tests {
     use super::*;
 
     fn of(pairs: &[(&str, &str)]) -> (bool, bool) {
-        let find = |key: &str| pairs.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
+        let find =
+            |key: &str| pairs.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned());
         let look = look(find);
         (look.colours, look.unicode)
     }

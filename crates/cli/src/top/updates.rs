@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use swb_tui::top::{SessionState, last_line};
 use swb_types::PtyId;
 use swb_wire::control::{
-    self, AgentState, Approvals, ApprovalsReply, EventBody, EventItem, Events, EventsReply, Ls, LsReply, Operation,
-    Screen, ScreenFormat, ScreenReply, StreamFrame,
+    self, AgentState, Approvals, ApprovalsReply, EventBody, EventItem, Events, EventsReply, Ls, LsReply,
+    Operation, Screen, ScreenFormat, ScreenReply, StreamFrame,
 };
 
 /// The stream of events.
@@ -139,7 +139,11 @@ impl Browser<'_> {
                 Screen { session: session.clone(), format: Some(ScreenFormat::Text), ..Screen::default() };
             self.lines.insert(session.clone(), (offset, state));
             let asking = state == SessionState::Asking;
-            self.requests.ask(self.context, &Operation::Screen(screen), Purpose::LastLine { session, asking });
+            self.requests.ask(
+                self.context,
+                &Operation::Screen(screen),
+                Purpose::LastLine { session, asking },
+            );
         }
     }
 
@@ -197,7 +201,9 @@ impl Browser<'_> {
         let was = self.top.selected().map(|row| row.name.clone());
         self.top.set_sessions(rows::with_approvals(&self.rows, &self.approvals));
         let now = self.top.selected().map(|row| row.name.clone());
-        if was != now || self.preview.as_ref().map(|preview: &SessionPreview| &preview.session) != now.as_ref() {
+        if was != now
+            || self.preview.as_ref().map(|preview: &SessionPreview| &preview.session) != now.as_ref()
+        {
             self.preview_due.get_or_insert(Instant::now() + limits::TOP_SETTLE);
         }
     }

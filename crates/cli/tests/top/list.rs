@@ -12,11 +12,14 @@ fn sessions_are_listed_with_the_selected_one_beside_them() {
     let mut stage = Stage::top(&swb, 120, 40);
     stage.until("the dialog", |screen| screen.contains("Waiting for you") && screen.contains("❯ 1. Yes"));
     let shown = stage.text();
-    let place = |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what} is not on the screen:\n{shown}"));
+    let place =
+        |what: &str| shown.find(what).unwrap_or_else(|| panic!("{what} is not on the screen:\n{shown}"));
     assert!(place("api") < place("quiet"), "the one that asks comes first:\n{shown}");
     assert!(shown.contains("1 waiting for you") && shown.contains("asking now"), "{shown}");
     stage.press("j");
-    stage.until("the other session", |screen| !screen.contains("❯ 1. Yes") && screen.matches("the quiet one").count() > 1);
+    stage.until("the other session", |screen| {
+        !screen.contains("❯ 1. Yes") && screen.matches("the quiet one").count() > 1
+    });
     stage.press("n");
     stage.until_text("❯ 1. Yes");
     stage.press("q");
@@ -64,7 +67,9 @@ fn an_approval_is_answered_in_the_list() {
     stage.until_text("Waiting for you");
     stage.until_text("y answer");
     stage.press("y");
-    stage.until("its options", |screen| screen.contains("api asks") && screen.contains("3 No, and tell Claude"));
+    stage.until("its options", |screen| {
+        screen.contains("api asks") && screen.contains("3 No, and tell Claude")
+    });
     stage.press("3");
     wrote(&swb, "api", "3");
     stage.until_text("answered");
@@ -129,7 +134,9 @@ fn a_tiny_plain_terminal_is_enough() {
     let mut stage = Stage::start(plain, 80, 24);
     stage.until_text("y answer");
     stage.resize(20, 5);
-    stage.until("a sign without colours", |screen| screen.contains("? api") && !screen.contains("Switchboard"));
+    stage.until("a sign without colours", |screen| {
+        screen.contains("? api") && !screen.contains("Switchboard")
+    });
     stage.press("y");
     stage.until_text("1 Yes");
     stage.press("3");
@@ -164,7 +171,18 @@ fn swb_alone_opens_the_list_if_several_sessions_run_here() {
     let swb = Swb::start(EXE);
     let place = swb.workspace("two");
     for name in ["one", "other"] {
-        swb.ok(&["run", "-d", "-n", name, "-w", place.to_str().unwrap(), "--", "sh", "-c", "echo here; exec sleep 600"]);
+        swb.ok(&[
+            "run",
+            "-d",
+            "-n",
+            name,
+            "-w",
+            place.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            "echo here; exec sleep 600",
+        ]);
         let mut here = swb.command(&[]);
         here.current_dir(&place);
         let mut stage = Stage::start(here, 80, 24);

@@ -23,7 +23,11 @@ fn office() -> Swb {
     let place = |name: &str| swb.workspace(name).to_str().unwrap().to_owned();
     for (name, workspace, script) in [
         ("docs", "src/shop", "printf '\\033[32m12 pages\\033[m written to build/site\\n'; exec sleep 600"),
-        ("watch", "src/shop", "for f in cart user order; do echo \"  compiled src/$f.ts\"; done; exec sleep 600"),
+        (
+            "watch",
+            "src/shop",
+            "for f in cart user order; do echo \"  compiled src/$f.ts\"; done; exec sleep 600",
+        ),
         ("logs", "ops", "echo 'GET /orders 200 4ms'; echo 'GET /cart 200 2ms'; exec sleep 600"),
         ("migrate", "ops", "echo 'error: relation \"orders\" already exists'; exit 2"),
     ] {
@@ -44,7 +48,10 @@ fn top_list() {
     for (cols, rows) in SIZES {
         let mut stage = Stage::top(&swb, cols, rows);
         stage.until("everything", |screen| {
-            screen.contains("❯ 1. Yes") && screen.contains("working") && screen.contains("y answer") && screen.contains("GET /cart")
+            screen.contains("❯ 1. Yes")
+                && screen.contains("working")
+                && screen.contains("y answer")
+                && screen.contains("GET /cart")
         });
         keep("top", &stage);
     }
@@ -72,6 +79,6 @@ fn top_help_and_tiny() {
             stage.press("?");
             stage.until_text("relay its latest answer");
         }
-        keep("top-keys" , &stage);
+        keep("top-keys", &stage);
     }
 }

@@ -105,7 +105,8 @@ fn relay(from: String, targets: Vec<String>, at: usize, key: &Key) -> DialogResu
 }
 
 fn approve(approval: ApprovalRow, at: usize, scroll: usize, key: &Key) -> DialogResult {
-    let decided = |decision| DialogResult::Done(TopAction::Answer { approval: approval.id.clone(), decision });
+    let decided =
+        |decision| DialogResult::Done(TopAction::Answer { approval: approval.id.clone(), decision });
     let choice = |at: usize| approval.choices.get(at).map(|choice| Decision::Choice(choice.id.clone()));
     let last = approval.choices.len().max(2) - 1;
     let (at, scroll) = match key {

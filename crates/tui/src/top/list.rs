@@ -86,13 +86,25 @@ mod tests {
         ];
         assert_eq!(
             names(&rows, ""),
-            ["# Waiting for you", "early", "late", "# ~/b", "old", "beside", "# ~/a", "new", "# Ended", "gone"]
+            [
+                "# Waiting for you",
+                "early",
+                "late",
+                "# ~/b",
+                "old",
+                "beside",
+                "# ~/a",
+                "new",
+                "# Ended",
+                "gone"
+            ]
         );
     }
 
     #[test]
     fn a_filter_finds_words_anywhere() {
-        let rows = [row("api", "~/src", SessionState::Ready, 1), row("web", "~/src", SessionState::Working, 2)];
+        let rows =
+            [row("api", "~/src", SessionState::Ready, 1), row("web", "~/src", SessionState::Working, 2)];
         assert_eq!(names(&rows, "SRC ready"), ["# ~/src", "api"]);
         assert_eq!(names(&rows, "nothing"), [""; 0]);
     }

@@ -89,7 +89,8 @@ impl SessionRow {
 
     /// Whether a filter finds it; an empty one finds everything.
     pub fn matches(&self, filter: &str) -> bool {
-        let all = format!("{} {} {} {}", self.name, self.workspace, self.command, self.state.word()).to_lowercase();
+        let all =
+            format!("{} {} {} {}", self.name, self.workspace, self.command, self.state.word()).to_lowercase();
         filter.to_lowercase().split_whitespace().all(|word| all.contains(word))
     }
 }

@@ -93,7 +93,14 @@ impl Top {
     /// `only_keys` it shows the keys and then returns.
     pub fn new(home: Option<String>, select: Option<String>, only_keys: bool) -> Self {
         let dialog = only_keys.then_some(TopDialog::Help);
-        Self { selected: select.or_else(|| home.clone()), home, page: 1, only_keys, dialog, ..Self::default() }
+        Self {
+            selected: select.or_else(|| home.clone()),
+            home,
+            page: 1,
+            only_keys,
+            dialog,
+            ..Self::default()
+        }
     }
 
     /// Replaces the sessions.

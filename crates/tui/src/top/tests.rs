@@ -21,11 +21,26 @@ fn row(name: &str, workspace: &str, state: SessionState, minutes: u64, line: &st
 
 fn rows() -> Vec<SessionRow> {
     vec![
-        SessionRow { turns: 12, clients: 1, ..row("api", "~/src/shop", SessionState::Asking, 2, "Do you want to proceed?") },
+        SessionRow {
+            turns: 12,
+            clients: 1,
+            ..row("api", "~/src/shop", SessionState::Asking, 2, "Do you want to proceed?")
+        },
         SessionRow { turns: 1, ..row("web", "~/src/shop", SessionState::Working, 4, "Reading src/cart.ts") },
-        SessionRow { turns: 3, clients: 2, web_clients: 1, ..row("review", "~/src/shop", SessionState::Ready, 65, "12 findings") },
-        SessionRow { command: "make watch".into(), ..row("build", "/srv/build", SessionState::Unknown, 3000, "gcc -O2 -c main.c") },
-        SessionRow { exit_code: Some(2), ..row("tests", "/srv/build", SessionState::Exited, 30, "error: test failed") },
+        SessionRow {
+            turns: 3,
+            clients: 2,
+            web_clients: 1,
+            ..row("review", "~/src/shop", SessionState::Ready, 65, "12 findings")
+        },
+        SessionRow {
+            command: "make watch".into(),
+            ..row("build", "/srv/build", SessionState::Unknown, 3000, "gcc -O2 -c main.c")
+        },
+        SessionRow {
+            exit_code: Some(2),
+            ..row("tests", "/srv/build", SessionState::Exited, 30, "error: test failed")
+        },
     ]
 }
 
@@ -35,12 +50,18 @@ fn approval() -> ApprovalRow {
         session: "api".into(),
         workspace: "~/src/shop".into(),
         title: "Bash command: rm -rf build".into(),
-        details: ["Bash command", "rm -rf build", "Removes the build directory", "Do you want to proceed?"].map(Into::into).into(),
-        choices: ["Yes", "Yes, and don't ask again for rm commands", "No, and tell Claude what to do differently"]
-            .into_iter()
-            .enumerate()
-            .map(|(at, label)| ApprovalChoice { id: at.to_string(), label: label.into() })
-            .collect(),
+        details: ["Bash command", "rm -rf build", "Removes the build directory", "Do you want to proceed?"]
+            .map(Into::into)
+            .into(),
+        choices: [
+            "Yes",
+            "Yes, and don't ask again for rm commands",
+            "No, and tell Claude what to do differently",
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(at, label)| ApprovalChoice { id: at.to_string(), label: label.into() })
+        .collect(),
         asked: NOW - 120_000,
     }
 }
@@ -218,7 +239,9 @@ fn an_approval_is_shown_with_its_options() {
 #[test]
 fn nothing_is_drawn_outside_of_any_window() {
     for keys in ["", "y", "a", "r", "x", "?", "/web"] {
-        for (cols, rows) in [(1, 1), (2, 1), (1, 9), (3, 2), (20, 5), (33, 7), (63, 8), (64, 8), (66, 9), (300, 3), (200, 60)] {
+        for (cols, rows) in
+            [(1, 1), (2, 1), (1, 9), (3, 2), (20, 5), (33, 7), (63, 8), (64, 8), (66, 9), (300, 3), (200, 60)]
+        {
             let mut top = list();
             press(&mut top, keys);
             drawn(&mut top, cols, rows);
@@ -320,8 +343,17 @@ fn five_hundred_sessions_scroll() {
 fn text_of_programs_cannot_act_on_the_terminal() {
     let mut top = Top::new(None, None, false);
     let evil = "x\x1b]0;owned\x07\u{202e}\u{9b}2J";
-    top.set_sessions(vec![SessionRow { workspace: evil.into(), command: evil.into(), ..row(evil, "", SessionState::Ready, 1, evil) }]);
-    top.set_approvals(vec![ApprovalRow { session: evil.into(), title: evil.into(), details: vec![evil.into()], ..approval() }]);
+    top.set_sessions(vec![SessionRow {
+        workspace: evil.into(),
+        command: evil.into(),
+        ..row(evil, "", SessionState::Ready, 1, evil)
+    }]);
+    top.set_approvals(vec![ApprovalRow {
+        session: evil.into(),
+        title: evil.into(),
+        details: vec![evil.into()],
+        ..approval()
+    }]);
     for keys in ["", "y", "\x1ba", "\x1bx"] {
         press(&mut top, keys);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
@@ -354,7 +386,8 @@ fn a_terminal_shows_what_was_drawn() {
     let mut buffer = Buffer::empty(Rect::new(0, 0, 80, 24));
     let screen = screen(80, 24);
     draw(&mut top, Preview { screen: screen.as_ref(), note: "" }, NOW, &mut buffer);
-    let mut terminal = swb_vt::Screen::new(swb_types::Size::new(80, 24).unwrap(), swb_vt::Options { scrollback: 0 });
+    let mut terminal =
+        swb_vt::Screen::new(swb_types::Size::new(80, 24).unwrap(), swb_vt::Options { scrollback: 0 });
     terminal.feed(b"\x1b[?7l");
     terminal.feed(changes(None, &buffer, TerminalLook { colours: true, unicode: true }).as_bytes());
     assert_eq!(terminal.text().trim_end(), text(&buffer).trim_end());

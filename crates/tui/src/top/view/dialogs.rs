@@ -62,10 +62,8 @@ fn frame(buffer: &mut Buffer, title: &str, width: u16, height: u16) -> Rect {
     if !bordered {
         return at;
     }
-    let block = Block::bordered()
-        .border_type(BorderType::Rounded)
-        .border_style(DIM)
-        .padding(Padding::horizontal(1));
+    let block =
+        Block::bordered().border_type(BorderType::Rounded).border_style(DIM).padding(Padding::horizontal(1));
     let inner = block.inner(at);
     block.render(at, buffer);
     // Drawn by itself: a title of the block would be as dim as its border.
@@ -157,7 +155,9 @@ fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer
         .choices
         .iter()
         .enumerate()
-        .map(|(at, choice)| (if at < 9 { (at + 1).to_string() } else { String::new() }, choice.label.as_str()))
+        .map(|(at, choice)| {
+            (if at < 9 { (at + 1).to_string() } else { String::new() }, choice.label.as_str())
+        })
         .collect();
     if choices.is_empty() {
         choices = vec![("y".to_owned(), "Allow"), ("n".to_owned(), "Deny")];
@@ -165,7 +165,8 @@ fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer
     let text = approval.details.join("\n");
     let wide = buffer.area.width.saturating_sub(8).clamp(16, 90);
     let count = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(12);
-    let lines: u16 = approval.details.iter().map(|line| columns_u16(line) / wide + 1).fold(0, u16::saturating_add);
+    let lines: u16 =
+        approval.details.iter().map(|line| columns_u16(line) / wide + 1).fold(0, u16::saturating_add);
     let most = buffer.area.height.saturating_sub(count + 7).max(1);
     let inner = frame(buffer, &format!("{} asks", approval.session), wide, lines.min(most) + count + 3);
     // The choices come first: without them nothing can be answered.
@@ -174,7 +175,9 @@ fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer
     let body = inner.height.saturating_sub(rows + below);
     paragraph(&text, Rect { height: body.saturating_sub(u16::from(body > 2)), ..inner }, scroll, buffer);
     let first = (at + 1).saturating_sub(rows.into());
-    for ((place, (key, label)), y) in choices.iter().enumerate().skip(first).take(rows.into()).zip(inner.y + body..) {
+    for ((place, (key, label)), y) in
+        choices.iter().enumerate().skip(first).take(rows.into()).zip(inner.y + body..)
+    {
         choice(buffer, inner, y, key, label, place == at);
     }
     if below > 0 {

@@ -46,14 +46,12 @@ impl Places {
     fn of(area: Rect) -> Self {
         let header = u16::from(area.height >= HEADER) + u16::from(area.height >= AIRY);
         let footer = u16::from(area.height >= 3);
-        let body =
-            Rect { y: area.y + header, height: area.height.saturating_sub(header + footer), ..area };
+        let body = Rect { y: area.y + header, height: area.height.saturating_sub(header + footer), ..area };
         let beside = area.width >= BESIDE && area.height >= HEADER;
         let wide = (area.width * 2 / 5).clamp(34, 62);
         let list = Rect { width: if beside { wide } else { area.width }, ..body };
         let left = list.width + 2;
-        let detail =
-            Rect { x: area.x + left, width: area.width.saturating_sub(left), ..body };
+        let detail = Rect { x: area.x + left, width: area.width.saturating_sub(left), ..body };
         Self {
             header: (header > 0).then_some(Rect { height: 1, ..area }),
             list,
@@ -91,7 +89,8 @@ pub fn draw(top: &mut Top, preview: Preview<'_>, now: u64, buffer: &mut Buffer) 
 }
 
 fn header(top: &Top, area: Rect, buffer: &mut Buffer) {
-    let count = |wanted: &dyn Fn(SessionState) -> bool| top.rows.iter().filter(|row| wanted(row.state)).count();
+    let count =
+        |wanted: &dyn Fn(SessionState) -> bool| top.rows.iter().filter(|row| wanted(row.state)).count();
     let waiting = count(&SessionState::needs_attention);
     let working = count(&|state| state == SessionState::Working);
     let live = count(&|state| state != SessionState::Exited);
@@ -177,7 +176,8 @@ fn hints(top: &Top, area: Rect, buffer: &mut Buffer) {
             keys.push(("Enter", "attach"));
         }
     }
-    let elsewhere = |row: &SessionRow| row.state.needs_attention() && top.selected.as_ref() != Some(&row.name);
+    let elsewhere =
+        |row: &SessionRow| row.state.needs_attention() && top.selected.as_ref() != Some(&row.name);
     if top.rows.iter().any(elsewhere) {
         keys.push(("n", "next waiting"));
     }

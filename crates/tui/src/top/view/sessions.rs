@@ -128,7 +128,11 @@ fn session(top: &Top, row: &SessionRow, area: Rect, now: u64, buffer: &mut Buffe
 /// What the session shows or asks, its turns and its clients.
 fn second_row(top: &Top, row: &SessionRow, area: Rect, buffer: &mut Buffer) {
     let facts = [
-        if row.turns > 0 { format!("{} turn{}", row.turns, if row.turns == 1 { "" } else { "s" }) } else { String::new() },
+        if row.turns > 0 {
+            format!("{} turn{}", row.turns, if row.turns == 1 { "" } else { "s" })
+        } else {
+            String::new()
+        },
         row.attached(),
     ];
     let facts: Vec<&str> = facts.iter().map(String::as_str).filter(|fact| !fact.is_empty()).collect();
