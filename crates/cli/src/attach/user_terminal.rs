@@ -144,7 +144,7 @@ impl UserTerminal {
     /// sequence of the program. Nothing is shown if this is not a terminal.
     pub(crate) fn note(&mut self, text: &str) -> bool {
         let Some(modes) = &self.modes else { return true };
-        if self.has_pending() || !modes.abort().is_empty() {
+        if self.has_pending() || !modes.is_between() {
             return false;
         }
         let rows = size::current().map_or(u16::MAX, |size| size.rows());
@@ -161,7 +161,7 @@ impl UserTerminal {
     /// Shows a title until the program sets another one; false if that has to wait for the end of a sequence of the program.
     pub(crate) fn show_title(&mut self, title: &str) -> bool {
         let Some(modes) = &mut self.modes else { return true };
-        if self.filtered_done < self.filtered.len() || !self.ranges.is_empty() || !modes.abort().is_empty() {
+        if self.filtered_done < self.filtered.len() || !self.ranges.is_empty() || !modes.is_between() {
             return false;
         }
         // Not tracked as the program's: it is written beside the output.

@@ -40,6 +40,8 @@ const KEYPAD: u16 = 66;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModeTracker {
     tokenizer: Tokenizer,
+    /// Bytes that are missing from a character in UTF-8 at the end of the output.
+    missing: usize,
     state: ChangedModes,
 }
 
@@ -125,6 +127,7 @@ enum CursorLine {
 impl ModeTracker {
     /// Takes output on its way to the terminal.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.missing = missing_after(self.missing, bytes);
         let mut rest = bytes;
         while let Some(token) = self.tokenizer.next(&mut rest) {
             match token {
@@ -141,6 +144,11 @@ impl ModeTracker {
         let mut out = self.abort().to_vec();
         self.state.undo(&mut out);
         out
+    }
+
+    /// Whether bytes of our own can be written here: not within a sequence, nor within a character.
+    pub(crate) fn is_between(&self) -> bool {
+        self.missing == 0 && self.abort().is_empty()
     }
 
     /// The title that was set last.
@@ -163,6 +171,21 @@ impl ModeTracker {
             b"\x18"
         }
     }
+}
+
+/// The bytes missing from the last character, after so many were missing before.
+fn missing_after(before: usize, bytes: &[u8]) -> usize {
+    for (behind, byte) in bytes.iter().rev().take(3).enumerate() {
+        let length: usize = match byte {
+            0x80..=0xbf => continue,
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ => 1,
+        };
+        return length.saturating_sub(behind + 1);
+    }
+    before.saturating_sub(bytes.len())
 }
 
 impl ChangedModes {
@@ -493,6 +516,26 @@ mod tests {
             assert_eq!(both.0, both.1, "cut at {cut}");
         }
         String::from_utf8(expected).unwrap()
+    }
+
+    #[test]
+    fn a_character_that_is_not_complete_is_noticed() {
+        for (bytes, between) in [
+            (&b"abc"[..], true),
+            ("─".as_bytes(), true),
+            (b"a\xe2", false),
+            (b"a\xe2\x94", false),
+            (b"\xf0\x9f\x98", false),
+            (b"\xff", true),
+            (b"\x1b[3", false),
+        ] {
+            let mut whole = ModeTracker::default();
+            whole.feed(bytes);
+            assert_eq!(whole.is_between(), between, "{bytes:?}");
+            let mut single = ModeTracker::default();
+            bytes.iter().for_each(|byte| single.feed(&[*byte]));
+            assert_eq!(single.is_between(), between, "{bytes:?} byte by byte");
+        }
     }
 
     #[test]
