@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::console::{eprint_line, print_coloured, print_json_text, print_text};
 use crate::control_client::ControlClient;
+use crate::daemon_place::{self, SudoUser};
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::start_daemon;
@@ -39,6 +40,15 @@ impl Context {
             Failure::general("HOME is not set, but the paths of the sockets depend on it")
                 .hint("set HOME to your home directory")
         })?;
+        if let Some(user) = SudoUser::current().filter(|user| user.owns(&paths.home)) {
+            let name = user.name();
+            let text =
+                format!("this is root with the home directory of {name}, whose sessions root does not use");
+            return Err(Failure::general(text).hint(format!(
+                "run it without sudo, or as `sudo -u {name} swb`; `sudo -H swb` has the sessions of root"
+            )));
+        }
+        let paths = daemon_place::find(paths);
         // The daemon may run with another file already, and would not report that this one is missing.
         if let Some(file) = config_file.as_deref().filter(|file| !file.exists()) {
             return Err(Failure::general(format!("there is no configuration file {}", file.display()))
@@ -61,6 +71,7 @@ impl Context {
         let mut control = running.control;
         if let Some(pid) = running.started {
             eprint_line(format_args!("{}: started the daemon (pid {pid})", self.program));
+            self.note_sudo();
             // The command that starts a daemon reports its warnings (XS-1).
             if let Ok(status) = control.request::<StatusReply>(&Operation::Status) {
                 for warning in status.warnings {
@@ -76,7 +87,18 @@ impl Context {
         if let Some(control) = ControlClient::inherited()? {
             return Ok(Some(control));
         }
-        start_daemon::find(&self.paths)
+        let found = start_daemon::find(&self.paths)?;
+        if found.is_none() {
+            self.note_sudo();
+        }
+        Ok(found)
+    }
+
+    /// Says whose sessions root sees, where the user may have meant their own.
+    fn note_sudo(&self) {
+        if let Some(user) = SudoUser::current() {
+            eprint_line(format_args!("{}: {}", self.program, user.note()));
+        }
     }
 
     /// Sends a request that may be repeated without harm.
@@ -126,6 +148,9 @@ impl Context {
     /// All sessions, including ended ones that are still listed.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
         let reply: LsReply = self.query(&Operation::Ls(Ls { details: true, all: true }))?;
+        if reply.sessions.is_empty() {
+            self.note_sudo();
+        }
         Ok(reply.sessions)
     }
 

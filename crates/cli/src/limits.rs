@@ -237,6 +237,8 @@ pub(crate) const BUS_MESSAGE: usize = 64 * 1024;
 
 /// Bytes of the configuration file: a hundred times what the longest one has.
 pub(crate) const CONFIG_FILE: u64 = 1 << 20;
+/// Bytes of the record of the runtime directory: a path, of which the system takes no longer one.
+pub(crate) const PLACE_RECORD: u64 = 4097;
 /// Bytes of a coop.toml that can be trusted; the daemon reads no longer one.
 pub(crate) const COOPFILE: u64 = 1 << 20;
 /// Bytes of the answer to a question: a word and a line break.

@@ -15,6 +15,7 @@ mod config;
 mod console;
 mod context;
 mod control_client;
+mod daemon_place;
 mod error;
 mod event_stream;
 mod hotkey;

@@ -16,6 +16,7 @@ mod keeper;
 mod limits;
 mod log;
 mod login;
+mod place_record;
 mod profiles;
 mod run;
 mod timed_command;

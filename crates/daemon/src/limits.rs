@@ -27,6 +27,8 @@ pub(crate) const LOG_END: Duration = Duration::from_millis(300);
 pub(crate) const CONFIG: u64 = 4 << 20;
 /// How long reading the configuration file may take: it may be on a mount that does not respond.
 pub(crate) const CONFIG_READ: Duration = Duration::from_secs(5);
+/// How long writing the record of the runtime directory may delay the start.
+pub(crate) const PLACE_RECORD: Duration = Duration::from_secs(1);
 /// Lines of scrollback that can be configured: what the terminal model has room for on a screen of 80
 /// columns.
 pub(crate) const SCROLLBACK: usize = 25_000;

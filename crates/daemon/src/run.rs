@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, tunnel, web};
+use crate::{
+    agent_connections, conversations, idle, keeper, log, login, place_record, profiles, tunnel, web,
+};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -155,6 +157,7 @@ impl DaemonSetup {
             conversations = Some(scriptschnell.clone());
             control = control.with_conversations(scriptschnell);
         }
+        place_record::write(&self.paths).await;
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
         agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.clippy {

@@ -5,6 +5,7 @@ use swb_testkit::{Swb, is_alive};
 
 mod obstacles;
 mod others;
+mod place;
 mod settings;
 mod users;
 
