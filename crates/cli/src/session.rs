@@ -52,6 +52,8 @@ impl Target {
             pictures: isatty(stdout()).then_some(Pictures { scrollback: self.scrollback }),
             sizes: false,
             input: (!self.watch).then(input_stream).flatten(),
+            sized: size::current().is_some(),
+            remote: context.remote,
         }
     }
 

@@ -14,6 +14,7 @@ use std::io;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
 use swb_engine::file_access;
+use swb_types::SizePolicy;
 
 /// The whole configuration file; every section is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -73,11 +74,14 @@ pub struct ScreenConfig {
     /// Whether screens are kept up to date all the time, and the daemon replies to terminal queries while no
     /// terminal is attached.
     pub follow: bool,
+    /// Which of several windows decides the size of a terminal.
+    #[serde(alias = "window-size")]
+    pub window_size: SizePolicy,
 }
 
 impl Default for ScreenConfig {
     fn default() -> Self {
-        Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true }
+        Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true, window_size: SizePolicy::default() }
     }
 }
 
@@ -306,6 +310,13 @@ mod tests {
         assert!(Config::parse("[nonsense]\n").is_err());
         assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());
         assert!(Config::parse("[screen]\nscrollback = 25000\n").is_ok());
+        let window_size = |word: &str| Config::parse(&format!("[screen]\nwindow_size = \"{word}\"\n"));
+        assert_eq!(Config::default().screen.window_size, SizePolicy::Latest);
+        for policy in [SizePolicy::Latest, SizePolicy::Smallest, SizePolicy::Largest, SizePolicy::Manual] {
+            assert_eq!(window_size(policy.as_str()).unwrap().screen.window_size, policy);
+        }
+        let error = window_size("newest").unwrap_err().to_string();
+        assert!(error.contains("`latest`") && error.contains("`manual`"), "{error}");
         assert!(Config::parse("[screen]\nscrollback = 25001\n").is_err());
         assert!(Config::parse("[turns]\nkeep = 1\nturn_bytes = 15728640\n").is_ok());
         for wrong in ["keep = 0", "keep = 10001", "turn_bytes = 0", "turn_bytes = 15728641"] {

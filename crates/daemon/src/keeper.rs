@@ -25,6 +25,7 @@ pub(crate) async fn connect(
     options.ring = config.daemon.ring_bytes;
     options.scrollback = config.screen.scrollback;
     options.follow = config.screen.follow;
+    options.size_policy = config.screen.window_size;
     options.profiles = profiles.filter(|_| config.turns.detect).map(std::sync::Arc::new);
     options.turns.depth = config.turns.keep;
     options.turns.turn_bytes = config.turns.turn_bytes;

@@ -44,7 +44,10 @@ pub use api::{Engine, EngineOptions};
 pub use endpoint::{EndpointError, SessionEndpoint};
 pub use error::Error;
 pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
-pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat, StreamBegin};
+pub use pty::{
+    Arrival, Cursor, CursorStep, EndCause, InputError, InputStream, Mark, OutputRing, Pty, Seat, SizeClaim,
+    StreamBegin,
+};
 pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
     StoredTurn, TextSource, TurnDetails, TurnId, TurnInfo, TurnLimits,

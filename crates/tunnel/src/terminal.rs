@@ -152,9 +152,9 @@ impl Outlet {
         loop {
             match output.next().await {
                 Piece::Output { to } => self.send_range(&mut output, to).await?,
-                Piece::Picture { offset, bytes, announced } => {
-                    if announced {
-                        self.control(&StreamEvent::Repaint { offset, bytes: bytes.len() as u64 }).await?;
+                Piece::Picture { bytes, announced, .. } => {
+                    if let Some(event) = announced {
+                        self.control(&event).await?;
                     }
                     for piece in bytes.chunks(PAYLOAD) {
                         self.wait_for_window(piece.len()).await?;

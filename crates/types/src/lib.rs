@@ -9,6 +9,7 @@ mod offset;
 pub mod paths;
 mod role;
 mod size;
+mod size_policy;
 mod time;
 
 pub use exit::ExitStatus;
@@ -17,6 +18,7 @@ pub use offset::Offset;
 pub use paths::Paths;
 pub use role::{Role, Scope};
 pub use size::Size;
+pub use size_policy::SizePolicy;
 pub use time::Timestamp;
 
 use schemars::JsonSchema;

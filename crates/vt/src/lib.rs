@@ -61,7 +61,7 @@ pub use input::{Input, InputParser, KeyPress};
 pub use keys::{Key, KeyCode};
 pub use palette::Rgb;
 pub use printable::{ColourFilter, acts, printable, printable_json, printable_lines};
-pub use report::without_answers;
+pub use report::{has_keys, without_answers};
 pub use screen::{Options, RESET, Screen};
 pub use state::ScreenState;
 pub use view::View;

@@ -144,6 +144,22 @@ impl TerminalModes {
         }
     }
 
+    /// Appends what sets the modes of keys, paste and focus so, and with `mouse` those of the mouse.
+    pub(crate) fn write_input(&self, mouse: bool, out: &mut Vec<u8>) {
+        if self.has(APP_KEYPAD) {
+            out.extend_from_slice(b"\x1b=");
+        }
+        for mode in [APP_CURSOR, FOCUS, BRACKETED_PASTE].into_iter().filter(|mode| self.has(*mode)) {
+            write_private(out, mode, true);
+        }
+        if !self.has(ALTERNATE_SCROLL) {
+            write_private(out, ALTERNATE_SCROLL, false);
+        }
+        for choice in [self.mouse, self.mouse_encoding].into_iter().filter(|choice| mouse && *choice != 0) {
+            write_private(out, choice, true);
+        }
+    }
+
     /// Appends the modes that change what text and movements do.
     pub(crate) fn write_late(&self, out: &mut Vec<u8>) {
         // Origin mode comes with the cursor, which it moves.

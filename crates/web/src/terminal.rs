@@ -161,7 +161,7 @@ async fn send_range(sender: &mut Sender, output: &mut TerminalOutput, to: Offset
 /// An event of the terminal as a message; `None` for one that clients of the web do not get.
 fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
     Some(match event {
-        StreamEvent::PtyExited { code } => ServerMessage::Exited { code },
+        StreamEvent::PtyExited { code, .. } => ServerMessage::Exited { code },
         StreamEvent::Lagged { dropped, offset } => {
             ServerMessage::Lagged { offset: offset.unwrap_or(now), dropped }
         }

@@ -233,7 +233,11 @@ Examples:
   swb attach api --watch     watch without input; q or Ctrl+C detaches
   swb attach api --pty 1     the first shell opened in it
 
-Reconnects when the daemon restarts. Exits with the exit code of the session's command.")]
+Of several attached terminals, the one in which you type has the size ([screen] window_size in the
+configuration); another one shows the part of the screen that fits.
+
+Reconnects when the daemon restarts. Exits with the exit code of the session's command, or says why
+it ended: detached, session killed, daemon shut down or keeper lost.")]
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,

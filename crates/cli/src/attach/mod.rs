@@ -49,19 +49,11 @@ const UNCOUNTED: &str = "the last keys may not have arrived: the connection to t
 pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
     let session = plan.session.clone();
     let ending = run(plan)?;
-    match ending {
-        AttachEnd::Left => eprint_line(format_args!("[detached from {session}]")),
-        AttachEnd::Dismissed => eprint_line(format_args!(
-            "[detached from {session}: the daemon was shut down, the session keeps running]"
-        )),
-        AttachEnd::Lost => {
-            return Err(Failure::general(format!("the connection to session '{session}' was lost")));
-        }
-        AttachEnd::Exited(_)
-        | AttachEnd::Complete
-        | AttachEnd::HungUp
-        | AttachEnd::Unread
-        | AttachEnd::Signalled(_) => {}
+    if ending == AttachEnd::Lost {
+        return Err(Failure::general(format!("the connection to session '{session}' was lost")));
+    }
+    if let Some(notice) = ending.notice() {
+        eprint_line(format_args!("{notice}"));
     }
     Ok(ending.exit_code())
 }
@@ -252,12 +244,12 @@ impl Attachment {
             return self.handle_answer(&message.payload).map(|()| None);
         }
         match self.speech.understand(message) {
-            Notice::Exited(code) => return Ok(Some(AttachEnd::Exited(code))),
+            Notice::Exited(code, cause) => return Ok(Some(AttachEnd::of_process(code, cause))),
             Notice::Detached => return Ok(Some(AttachEnd::Dismissed)),
             Notice::End => return Ok(Some(AttachEnd::Complete)),
             Notice::Lagged(offset) => self.lagged(offset),
-            Notice::Repaint(offset, bytes) => {
-                self.position.repaint(offset, bytes);
+            Notice::Repaint { offset, bytes, whole } => {
+                self.position.repaint(offset, bytes, whole);
                 // A picture is current output, and so is everything after it.
                 self.old = ReplayedOutput::Bytes(0);
                 self.screen.picture();
@@ -496,25 +488,36 @@ impl Attachment {
         let Some(lost) = self.lost else { return Ok(()) };
         let now = Instant::now();
         if now >= lost.since + limits::RECONNECT {
-            return Err(Failure::new(
-                FailureKind::Disconnected,
-                "the connection to the daemon was lost and could not be restored",
-            )
-            .hint(format!("the session keeps running; `swb attach {}` attaches again", self.session)));
+            return Err(self.not_restored());
         }
         if self.socket.is_some() || now < lost.next_try {
             return Ok(());
         }
-        let size = size::current();
-        match self.resume.as_ref().map(|resume| resume.connect(self.position.resume(), size)) {
-            Some(Ok(socket)) => {
-                self.sent_size = size.unwrap_or(self.sent_size);
+        let Some(resume) = &self.resume else { return Ok(()) };
+        // A size that has changed meanwhile follows as one: reconnecting itself does not change the terminal's.
+        match resume.connect(self.position.resume(), Some(self.sent_size).filter(|_| resume.sized)) {
+            Ok(socket) => {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            _ => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
+            Err(error) if resume.has_ended(&error) => return Err(tunnel_ended(&self.session)),
+            Err(_) => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
+    }
+
+    /// The error of a client that could not reconnect. The keeper keeps the daemon's sockets open: if nothing accepts
+    /// connections there, the keeper is gone as well, and with it the session.
+    fn not_restored(&self) -> Failure {
+        let text = "the connection to the daemon was lost and could not be restored";
+        let refused = self.resume.as_ref().is_some_and(|resume| {
+            let tried = resume.connect(self.position.resume(), None);
+            tried.is_err_and(|error| ResumePoint::is_gone(&error))
+        });
+        Failure::new(FailureKind::Disconnected, text).hint(match refused {
+            true => format!("[keeper lost]: session '{}' has ended with its keeper", self.session),
+            false => format!("the session keeps running; `swb attach {}` attaches again", self.session),
+        })
     }
 
     fn handle_signals(&mut self) -> Option<AttachEnd> {
@@ -571,6 +574,13 @@ impl Attachment {
             }
         }
     }
+}
+
+/// The error of a client whose tunnel has ended.
+fn tunnel_ended(session: &str) -> Failure {
+    Failure::new(FailureKind::Disconnected, "the tunnel has ended").hint(format!(
+        "session '{session}' lives on; `swb tunnel` on the other machine opens a new way to it"
+    ))
 }
 
 fn broken_stream(error: inbox::BadFrame) -> Failure {

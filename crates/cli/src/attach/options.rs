@@ -73,6 +73,10 @@ pub(crate) struct ResumePoint {
     pub(crate) sizes: bool,
     /// The stream that the input belongs to, so that none of it is lost or doubled.
     pub(crate) input: Option<u64>,
+    /// Whether the client has a terminal, whose size it sends.
+    pub(crate) sized: bool,
+    /// Whether the socket is this end of a tunnel.
+    pub(crate) remote: bool,
 }
 
 /// Which pictures of the screen a client asks for.
@@ -99,6 +103,17 @@ impl ResumePoint {
         // A fresh socket takes a few hundred bytes at once.
         let sent = rustix::io::write(&socket, &message)?;
         if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// Whether a failed connect means that there will be nothing to connect to: the end of a tunnel does not come back,
+    /// unlike a daemon.
+    pub(crate) fn has_ended(&self, error: &io::Error) -> bool {
+        self.remote && Self::is_gone(error)
+    }
+
+    /// Whether a failed connect means that nothing listens.
+    pub(crate) fn is_gone(error: &io::Error) -> bool {
+        matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
     }
 
     /// The request for the stream. A client without a size of its own does not resize the terminal and receives

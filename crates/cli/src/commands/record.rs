@@ -34,6 +34,8 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
         input: None,
+        sized: false,
+        remote: context.remote,
     };
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;

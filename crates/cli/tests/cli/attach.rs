@@ -35,7 +35,7 @@ fn the_detach_key_works_in_every_encoding() {
         terminal.forget();
         terminal.type_in(key);
         assert_eq!(terminal.wait(), 0, "{key:?}");
-        assert_eq!(shown(&terminal).trim_start(), "[detached from main]\r\n", "{key:?}");
+        assert_eq!(shown(&terminal).trim_start(), "[detached]\r\n", "{key:?}");
     }
     assert!(is_alive(pid));
     let session = swb.session("main").expect("it runs on");
@@ -102,7 +102,7 @@ fn the_detach_key_can_be_chosen() {
     terminal.forget();
     terminal.type_in(b"a,,,d");
     assert_eq!(terminal.wait(), 0);
-    assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{}", shown(&terminal));
+    assert!(shown(&terminal).ends_with("[detached]\r\n"), "{}", shown(&terminal));
 
     let mut terminal = attach(&swb, &["main", "--detach-key", "none"]);
     until_text(&mut terminal, "29");
@@ -427,7 +427,7 @@ fn the_detach_key_works_in_an_unread_flood() {
     terminal.type_in(CTRL_BRACKET);
     wait_for("its leaving", || (swb.session("main")?["clients"] == 0).then_some(()));
     assert_eq!(terminal.wait(), 0);
-    assert!(shown(&terminal).ends_with("[detached from main]\r\n"));
+    assert!(shown(&terminal).ends_with("[detached]\r\n"));
 }
 
 #[test]
@@ -464,10 +464,7 @@ fn a_shutdown_detaches_the_client_and_keeps_the_session() {
     terminal.forget();
     swb.ok(&["shutdown"]);
     assert_eq!(terminal.wait(), 0);
-    assert_eq!(
-        shown(&terminal).trim_start(),
-        "[detached from main: the daemon was shut down, the session keeps running]\r\n"
-    );
+    assert_eq!(shown(&terminal).trim_start(), "[daemon shut down; sessions live on]\r\n");
     wait_for("the daemon's end", || swb.daemon().try_wait().expect("a child"));
     assert!(is_alive(pid));
     swb.start_daemon();

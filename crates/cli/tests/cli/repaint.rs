@@ -72,11 +72,7 @@ fn a_full_screen_program_is_restored_and_leaves_nothing_behind() {
     assert_eq!(terminal.wait(), 0);
     let left = view(&terminal);
     assert!(!left.modes().alternate && left.cursor().visible);
-    assert!(
-        left.text().starts_with("prompt\n") && left.text().ends_with("[detached from main]"),
-        "{}",
-        left.text()
-    );
+    assert!(left.text().starts_with("prompt\n") && left.text().ends_with("[detached]"), "{}", left.text());
 }
 
 #[test]

@@ -92,9 +92,7 @@ impl<'a> Stream<'a> {
             };
             let sent = match piece {
                 Piece::Output { to } => self.send_range(&mut output, to).await,
-                Piece::Picture { offset, bytes, announced } => {
-                    self.send_picture(&bytes, announced.then_some(offset)).await
-                }
+                Piece::Picture { bytes, announced, .. } => self.send_picture(&bytes, announced).await,
                 Piece::Event(event) => self.send_control(&event).await,
                 Piece::Refused(error) => self.send_control(&error).await,
                 // The input of local clients is not filtered.
@@ -134,10 +132,9 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends bytes that are not output but show the screen, preceded by an event if the client asked for one.
-    async fn send_picture(&self, picture: &[u8], announced: Option<Offset>) -> Result<(), OutputError> {
+    async fn send_picture(&self, picture: &[u8], announced: Option<StreamEvent>) -> Result<(), OutputError> {
         let mut frames = Vec::with_capacity(picture.len() + 64);
-        if let Some(offset) = announced {
-            let event = StreamEvent::Repaint { offset, bytes: picture.len() as u64 };
+        if let Some(event) = announced {
             encode_control(&event, &mut frames).map_err(|_| OutputError::Broken)?;
         }
         for piece in picture.chunks(limits::OUTPUT_FRAME as usize) {

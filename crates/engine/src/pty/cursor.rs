@@ -59,6 +59,13 @@ impl Cursor {
         }
     }
 
+    /// Declares that its client's terminal no longer shows what it reads.
+    pub fn stops_answering(&mut self) {
+        if std::mem::take(&mut self.terminal) {
+            self.pty.terminal_leaves(self.offset);
+        }
+    }
+
     /// Declares that its client comes over a network.
     pub fn reads_remotely(&self) {
         self.place.set_remote();
@@ -84,7 +91,7 @@ impl Cursor {
     }
 
     /// Whether there is a mark it has not passed.
-    pub(crate) fn has_mark(&self) -> bool {
+    pub fn has_mark(&self) -> bool {
         self.pty.marks.count() > self.next_mark
     }
 

@@ -23,7 +23,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swb_turns::{Dialog, Hook, InputBox, Profile, SoFar};
-use swb_types::Offset;
+use swb_types::{Offset, Size};
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -86,6 +86,8 @@ pub struct Picture {
     pub bytes: Vec<u8>,
     /// Continues exactly after the output they show.
     pub cursor: Cursor,
+    /// The size of the screen.
+    pub size: Size,
 }
 
 /// The starting state of an observer.

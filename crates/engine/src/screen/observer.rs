@@ -286,7 +286,7 @@ impl Observer {
             match self.cursor.step(most) {
                 CursorStep::Output { to } => return Some(to),
                 CursorStep::Mark(Mark::Resized { size, .. }) => self.resize(size),
-                CursorStep::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(_))) => {
+                CursorStep::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(..))) => {
                     self.process_ended(mark)
                 }
                 CursorStep::Lost { oldest } => self.lose(oldest),
@@ -306,7 +306,7 @@ impl Observer {
     fn process_ended(&mut self, mark: Mark) {
         let size = self.pty.size();
         match (&mut self.detection, mark) {
-            (Some(detection), Mark::Exited(_)) => detection.exited(),
+            (Some(detection), Mark::Exited(..)) => detection.exited(),
             (Some(detection), _) => detection.restarted(size),
             (None, _) => {}
         }
@@ -396,11 +396,13 @@ impl Observer {
                 }
             }
             ScreenRequest::Picture { scrollback, terminal, reply } => {
-                let bytes = match self.stored_picture(scrollback) {
-                    Some(bytes) => bytes,
+                let resting = self.pty.size();
+                let (bytes, size) = match self.stored_picture(scrollback) {
+                    Some(bytes) => (bytes, resting),
                     None => {
                         self.catch_up().await;
-                        self.screen().snapshot_limited(scrollback)
+                        let screen = self.screen();
+                        (screen.snapshot_limited(scrollback), screen.size())
                     }
                 };
                 let mut cursor = self.cursor.fork();
@@ -409,7 +411,7 @@ impl Observer {
                     cursor.answers();
                 }
                 // The caller may be gone.
-                let _shown = reply.send(Picture { bytes, cursor });
+                let _shown = reply.send(Picture { bytes, cursor, size });
             }
         }
         self.touched = Instant::now();

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use swb_keeper::SlotId;
 use swb_turns::transcript::TranscriptPlace;
 use swb_turns::{CompletedTurn, DetectorEvent, Profile, Profiles, Status};
-use swb_types::{Offset, PtyId, SessionName};
+use swb_types::{Offset, PtyId, SessionName, SizePolicy};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,7 @@ pub(crate) struct SessionContext {
     pub(crate) relay: Relay,
     pub(crate) endpoints: Arc<[Arc<dyn SessionEndpoint>]>,
     pub(crate) ring: usize,
+    pub(crate) size_policy: SizePolicy,
     /// Sessions that are being killed, until all their processes have ended.
     pub(crate) endings: TaskTracker,
     /// Cancelled when the daemon stops: sessions that are being killed get SIGKILL at once.
@@ -170,6 +171,7 @@ impl SessionTask {
     pub(super) fn add_terminal(&mut self, terminal: PtyState) {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
         self.context.keeper.own_slot(terminal.pty.slot(), owner);
+        terminal.pty.set_size_policy(self.context.size_policy);
         self.terminals.insert(terminal.pty.id(), terminal);
     }
 

@@ -1,17 +1,18 @@
 //! The output half of an open terminal: what the client gets next.
 //!
 //! Output is sent unchanged, straight from the ring, as long as the client keeps up and its window has the
-//! terminal's size. A client that lags is repainted from the screen model; a watcher whose window has another size
-//! sees the part of the screen that fits.
+//! terminal's size. A client that lags is repainted from the screen model; one whose window has another size sees the
+//! part of the screen that fits.
 
 use super::cut_out::CutOut;
 use super::input::refusal;
 use super::{ClientState, Opening};
 use crate::limits;
 use std::collections::VecDeque;
-use swb_engine::{Cursor, CursorStep, Mark, Picture};
-use swb_types::{Offset, Role};
-use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
+use std::sync::Arc;
+use swb_engine::{Cursor, CursorStep, EndCause, Mark, Picture, Seat};
+use swb_types::{Offset, Role, Size};
+use swb_wire::control::{ErrorReply, ExitCause, StreamEvent, StreamOptions};
 use tokio::sync::watch;
 
 /// What a client gets next.
@@ -29,8 +30,8 @@ pub enum Piece {
         offset: Offset,
         /// What to send to the client's terminal.
         bytes: Vec<u8>,
-        /// Whether the client asked for an event before pictures.
-        announced: bool,
+        /// The event before it, if the client asked for one.
+        announced: Option<StreamEvent>,
     },
     /// An event at this position of the output.
     Event(StreamEvent),
@@ -57,7 +58,15 @@ pub struct TerminalOutput {
     /// Where a stream ends that does not follow the output.
     until: Option<Offset>,
     pub(super) client: watch::Receiver<ClientState>,
+    /// The terminal's size at the cursor, if marks follow there.
+    size: Size,
+    /// The size of output that the client's window had last, and was sent.
+    pub(super) fits: Option<Size>,
+    /// The client's place among those whose terminals reply to queries, which it does not see in cut-outs.
+    pub(super) seat: Option<Arc<Seat>>,
     refusals: u64,
+    /// How often the client was sent the size because its own did not take effect.
+    sizes_sent: u64,
     /// How often the client's input was withheld, as far as it was told.
     withheld: u64,
     /// The role that does not allow input, of a client that did not ask to watch.
@@ -73,11 +82,13 @@ impl TerminalOutput {
         options: StreamOptions,
         until: Option<Offset>,
         client: watch::Receiver<ClientState>,
+        seat: Option<Arc<Seat>>,
     ) -> Self {
         let (cursor, picture) = match opening {
             Opening::Output(cursor) => (cursor, None),
-            Opening::Picture(Picture { bytes, cursor }) => (cursor, Some(bytes)),
+            Opening::Picture(picture) => (picture.cursor, Some((picture.bytes, picture.size))),
         };
+        let size = picture.as_ref().map_or_else(|| cursor.pty().size(), |(_, size)| *size);
         let mut output = Self {
             cursor,
             options,
@@ -86,13 +97,18 @@ impl TerminalOutput {
             due: Offset::START,
             until,
             client,
+            size,
+            fits: None,
+            seat,
             refusals: 0,
+            sizes_sent: 0,
             withheld: 0,
             limited: None,
             cut_out: None,
             queue: VecDeque::new(),
         };
-        if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
+        let window = output.client.borrow().window;
+        if let Some((bytes, _)) = picture.filter(|_| !output.needs_cut_out(window)) {
             output.show(&bytes);
         }
         output
@@ -109,12 +125,19 @@ impl TerminalOutput {
         self.cursor.reads_remotely();
     }
 
-    /// Continues at another position.
-    pub(super) fn continue_at(&mut self, cursor: Cursor) {
-        self.cursor = cursor;
+    /// Continues after a picture; returns its bytes.
+    pub(super) fn continue_after(&mut self, picture: Picture) -> Vec<u8> {
+        self.cursor = picture.cursor;
+        self.size = picture.size;
         if self.remote {
             self.cursor.reads_remotely();
         }
+        picture.bytes
+    }
+
+    /// The terminal's size where the cursor is.
+    pub(super) fn size_here(&self) -> Size {
+        if self.cursor.has_mark() { self.size } else { self.cursor.pty().size() }
     }
 
     /// The position of the next byte.
@@ -130,31 +153,38 @@ impl TerminalOutput {
     /// Waits for the next piece. May be dropped only when the stream ends.
     pub async fn next(&mut self) -> Piece {
         loop {
-            self.report_refusals();
+            let client = *self.client.borrow();
+            self.report(&client);
             if let Some(piece) = self.queue.pop_front() {
                 return piece;
             }
-            match (self.cut_out.take(), self.needs_cut_out()) {
+            let cut = self.needs_cut_out(client.window);
+            match (self.cut_out.take(), cut) {
                 (None, false) => {
                     if let Some(piece) = self.next_output().await {
                         return piece;
                     }
                 }
-                (None, true) => self.begin_cut_out(),
+                (None, true) => self.begin_cut_out(client.window),
                 (Some(cut_out), true) => self.next_cut_out(cut_out).await,
                 (Some(_), false) => self.end_cut_out().await,
             }
         }
     }
 
-    fn report_refusals(&mut self) {
-        let refusals = self.client.borrow().refusals;
-        if let Some(role) = self.limited.filter(|_| self.refusals != refusals) {
+    /// Reports what became of the client's input.
+    fn report(&mut self, client: &ClientState) {
+        if let Some(role) = self.limited.filter(|_| self.refusals != client.refusals) {
             self.queue.push_back(Piece::Refused(refusal(role)));
         }
-        self.refusals = refusals;
-        let withheld = self.client.borrow().withheld;
-        if let Some((count, what)) = withheld.filter(|(count, _)| *count != self.withheld) {
+        self.refusals = client.refusals;
+        if self.sizes_sent != client.sizes_refused {
+            self.sizes_sent = client.sizes_refused;
+            let (size, generation) = (self.size_here(), self.cursor.pty().generation());
+            let (cols, rows) = (size.cols(), size.rows());
+            self.queue.push_back(Piece::Event(StreamEvent::Resized { cols, rows, generation }));
+        }
+        if let Some((count, what)) = client.withheld.filter(|(count, _)| *count != self.withheld) {
             self.withheld = count;
             self.queue.push_back(Piece::Notice(what.notice()));
         }
@@ -187,17 +217,26 @@ impl TerminalOutput {
         }
     }
 
-    pub(super) fn mark(&self, mark: Mark) -> Option<Piece> {
+    pub(super) fn mark(&mut self, mark: Mark) -> Option<Piece> {
         match mark {
-            Mark::Resized { generation, size } if self.options.sizes => {
+            Mark::Resized { generation, size } => {
+                self.size = size;
                 let (cols, rows) = (size.cols(), size.rows());
-                Some(Piece::Event(StreamEvent::Resized { cols, rows, generation }))
+                let event = Piece::Event(StreamEvent::Resized { cols, rows, generation });
+                self.options.sizes.then_some(event)
             }
-            Mark::Resized { .. } => None,
             // CO-62
             Mark::Restarting { delay_ms } => Some(Piece::Event(StreamEvent::PtyRestarting { delay_ms })),
             // CO-61
-            Mark::Exited(status) => Some(Piece::End(StreamEvent::PtyExited { code: status.code() })),
+            Mark::Exited(status, cause) => {
+                let cause = match cause {
+                    EndCause::Exit => None,
+                    EndCause::Kill => Some(ExitCause::Killed),
+                    EndCause::KeeperLost => Some(ExitCause::KeeperLost),
+                };
+                let cause = cause.filter(|_| self.options.offsets || self.options.repaint);
+                Some(Piece::End(StreamEvent::PtyExited { code: status.code(), cause }))
+            }
         }
     }
 }

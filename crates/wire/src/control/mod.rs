@@ -50,7 +50,7 @@ pub use reply::{
 pub use screen::{
     Keys, KeysReply, Screen, ScreenFormat, ScreenReply, SendReply, Wait, WaitOutcome, WaitReply, WaitUntil,
 };
-pub use stream::{ClientControl, StreamEvent};
+pub use stream::{ClientControl, ExitCause, StreamEvent};
 pub use tunnel::{
     Tunnel, TunnelAnswer, TunnelEnd, TunnelEvent, TunnelItem, TunnelReply, TunnelRevoke, TunnelState,
     Tunnels, TunnelsReply,

@@ -1,5 +1,6 @@
 //! Control messages of stream mode.
 
+use super::operation::is_false;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
@@ -19,6 +20,16 @@ pub enum ClientControl {
     Detach,
 }
 
+/// What ended a process that did not exit by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitCause {
+    /// It was killed on request.
+    Killed,
+    /// Its keeper ended.
+    KeeperLost,
+}
+
 /// A control message of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -27,6 +38,9 @@ pub enum StreamEvent {
     PtyExited {
         /// Its exit code, or 128 plus the signal.
         code: i32,
+        /// *Addition*: why it has ended, for clients with `offsets` or `repaint`, unless it exited by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<ExitCause>,
     },
     /// The process has ended and will be restarted on the same connection (CO-62).
     PtyRestarting {
@@ -54,6 +68,9 @@ pub enum StreamEvent {
         offset: Offset,
         /// Length of the picture, which may take several data frames.
         bytes: u64,
+        /// It shows the part that fits the client's window; no output continues it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        part: bool,
     },
     /// *Addition*: from here on the output is for a terminal of another size.
     Resized {

@@ -451,7 +451,15 @@ fn control_messages_of_clients() {
 #[test]
 fn events_are_written_and_read() {
     for (event, text) in [
-        (StreamEvent::PtyExited { code: 137 }, r#"{"event":"pty_exited","code":137}"#),
+        (StreamEvent::PtyExited { code: 137, cause: None }, r#"{"event":"pty_exited","code":137}"#),
+        (
+            StreamEvent::PtyExited { code: 143, cause: Some(ExitCause::Killed) },
+            r#"{"event":"pty_exited","code":143,"cause":"killed"}"#,
+        ),
+        (
+            StreamEvent::PtyExited { code: 129, cause: Some(ExitCause::KeeperLost) },
+            r#"{"event":"pty_exited","code":129,"cause":"keeper_lost"}"#,
+        ),
         (StreamEvent::PtyRestarting { delay_ms: 1000 }, r#"{"event":"pty_restarting","delay_ms":1000}"#),
         (StreamEvent::Detached, r#"{"event":"detached"}"#),
         (StreamEvent::Lagged { dropped: 3, offset: None }, r#"{"event":"lagged","dropped":3}"#),
@@ -461,7 +469,7 @@ fn events_are_written_and_read() {
         ),
         (StreamEvent::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
         (
-            StreamEvent::Repaint { offset: Offset(12), bytes: 5 },
+            StreamEvent::Repaint { offset: Offset(12), bytes: 5, part: false },
             r#"{"event":"repaint","offset":12,"bytes":5}"#,
         ),
         (

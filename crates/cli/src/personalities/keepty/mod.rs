@@ -219,7 +219,9 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         size,
     };
     match attach::run(plan)? {
-        AttachEnd::Exited(code) => eprint_line(format_args!("[Session exited with code {code}]")),
+        AttachEnd::Exited(code) | AttachEnd::Killed(code) | AttachEnd::KeeperLost(code) => {
+            eprint_line(format_args!("[Session exited with code {code}]"));
+        }
         AttachEnd::Left => eprint_line(format_args!("[Detached from {id}]")),
         AttachEnd::Signalled(signal) => return Ok(AttachEnd::Signalled(signal).exit_code()),
         AttachEnd::Lost => {
