@@ -15,6 +15,9 @@ pub const CROWD_REPAINT: Duration = Duration::from_millis(250);
 pub const LAG_BACKLOG: u64 = 512 * 1024;
 /// Pause between two pictures for a watcher whose terminal has another size: short enough to look smooth.
 pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
+/// Pause before a key in a window that has just become the one in use: vim leaves a key that comes together with SIGWINCH
+/// unread until the next one. It needs some milliseconds, and no person notices so many at a first key.
+pub const RESIZE_SETTLES: Duration = Duration::from_millis(50);
 /// Pause between two checks of a screen by `wait`.
 pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum size of a compiled regular expression, in bytes; one typed by a person takes a fraction of it.

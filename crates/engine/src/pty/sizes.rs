@@ -147,11 +147,14 @@ impl Pty {
     }
 
     /// Gives the terminal the size that follows from its windows. Called with the lock, so that the last change wins.
-    fn fit_windows(&self, windows: &Windows) {
+    /// Returns whether that is another size.
+    fn fit_windows(&self, windows: &Windows) -> bool {
         self.publish_latest(windows);
-        if let Some(size) = windows.wanted().filter(|size| *size != self.size()) {
+        let changed = windows.wanted().filter(|size| *size != self.size());
+        if let Some(size) = changed {
             self.resize(size, true);
         }
+        changed.is_some()
     }
 
     fn publish_latest(&self, windows: &Windows) {
@@ -162,13 +165,13 @@ impl Pty {
 
 impl SizeClaim {
     /// Notes input of the client: a window in which a person types is in use. Replies of its terminal and reports of the
-    /// mouse are no such input.
-    pub fn typed(&self, input: &[u8]) {
+    /// mouse are no such input. Returns whether that has changed the terminal's size.
+    pub fn typed(&self, input: &[u8]) -> bool {
         let window = self.window.load(Ordering::Relaxed);
         let in_use = self.pty.window_sizes.latest.load(Ordering::Relaxed) == self.client
             && self.pty.size.load(Ordering::Relaxed) == window;
         if window == 0 || in_use || !swb_vt::has_keys(input) {
-            return;
+            return false;
         }
         let mut windows = self.pty.window_sizes.lock();
         windows.touch(self.client, None);
@@ -176,6 +179,7 @@ impl SizeClaim {
             SizePolicy::Latest => self.pty.fit_windows(&windows),
             SizePolicy::Smallest | SizePolicy::Largest | SizePolicy::Manual => {
                 self.pty.publish_latest(&windows);
+                false
             }
         }
     }
@@ -208,9 +212,10 @@ impl SizeClaim {
             return;
         }
         let mut windows = self.pty.window_sizes.lock();
-        match windows.close(self.client) {
-            true => self.pty.fit_windows(&windows),
-            false => self.pty.publish_latest(&windows),
+        if windows.close(self.client) {
+            self.pty.fit_windows(&windows);
+        } else {
+            self.pty.publish_latest(&windows);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::ClientState;
 use crate::execute::Call;
 use crate::filter::InputFilters;
+use crate::limits;
 use crate::roles;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,9 +75,10 @@ impl TerminalInput {
             return Ok(());
         }
         let typed = self.places.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes));
-        if let Some(claim) = self.places.claim.as_ref().filter(|_| !self.foreign) {
-            // First: the program is to have the size of the window in which it is used.
-            claim.typed(&typed);
+        // First the size: the program is to have that of the window in which it is used.
+        let claim = self.places.claim.as_ref().filter(|_| !self.foreign);
+        if claim.is_some_and(|claim| claim.typed(&typed)) {
+            tokio::time::sleep(limits::RESIZE_SETTLES).await;
         }
         if let Some(filters) = &self.filters {
             let filtered = filters.feed(&self.session, &typed);
