@@ -1,42 +1,38 @@
 //! Records where this daemon's sockets are, for commands whose environment does not name the place.
 
 use crate::limits;
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
+use std::path::Path;
+use swb_engine::file_access;
 use swb_types::Paths;
 
 /// Writes the record. A state directory that does not respond delays the start for a moment only.
 pub(crate) async fn write(paths: &Paths) {
-    let paths = paths.clone();
-    let written = tokio::task::spawn_blocking(move || write_now(&paths));
-    match tokio::time::timeout(limits::PLACE_RECORD, written).await {
-        Ok(Ok(Ok(()))) => {}
-        Ok(Ok(Err(error))) => tracing::warn!(%error, "cannot record where the daemon's sockets are"),
-        Ok(Err(_)) | Err(_) => tracing::warn!("timed out recording where the daemon's sockets are"),
+    let own = paths.clone();
+    let work = move |record: &Path| write_now(&own, record);
+    let written = file_access::run_within(limits::PLACE_RECORD, &paths.place_record(), work).await;
+    if let Err(error) = written.map_err(io::Error::from).and_then(|written| written) {
+        tracing::warn!(%error, "cannot record where the daemon's sockets are");
     }
 }
 
-fn write_now(paths: &Paths) -> io::Result<()> {
-    let dir = paths.runtime.as_ref().map_or("", |dir| dir.to_str().unwrap_or_default());
-    if dir.is_empty() != paths.runtime.is_none() || dir.contains('\n') {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the runtime directory is not plain text"));
-    }
+#[allow(clippy::disallowed_methods, reason = "on a thread of its own")]
+fn write_now(paths: &Paths, record: &Path) -> io::Result<()> {
+    let dir = paths.runtime.as_ref().map_or(Some(""), |dir| dir.to_str());
+    let dir = dir.filter(|dir| !dir.contains('\n')).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "the runtime directory's name is not plain text")
+    })?;
     swb_dialects::private_socket::private_dir(&paths.state_dir()).map_err(io::Error::other)?;
     // Readers see the old record or the new one.
-    let (path, new) = (paths.place_record(), paths.place_record().with_extension("new"));
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(format!("{dir}\n").as_bytes())?;
-    fs::rename(&new, &path)
+    let new = record.with_extension("new");
+    file_access::write(&new, format!("{dir}\n").as_bytes())?;
+    std::fs::rename(&new, record)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -51,7 +47,7 @@ mod tests {
                 _ => None,
             });
             let paths = paths.unwrap();
-            write_now(&paths).unwrap();
+            write_now(&paths, &paths.place_record()).unwrap();
             let text = fs::read_to_string(paths.place_record()).unwrap();
             assert_eq!(text, format!("{}\n", runtime.unwrap_or_default()));
             let mode = fs::metadata(paths.place_record()).unwrap().permissions().mode();

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{
     self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
-    DialectStatus, EncodeError, ErrorCode, ErrorReply, HandshakeReply, KeeperStatus, KeysReply, Kill,
-    LogsReply, LsReply, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart, ScreenFormat,
-    ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamEvent, StreamFrame,
-    Until, WaitOutcome, WaitReply,
+    DialectStatus, EncodeError, ErrorCode, ErrorReply, ExitCause, HandshakeReply, KeeperStatus, KeysReply,
+    Kill, LogsReply, LsReply, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart,
+    ScreenFormat, ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamEvent,
+    StreamFrame, Until, WaitOutcome, WaitReply,
 };
 
 fn request(value: &Value) -> Result<Operation, BadMessage> {

@@ -5,7 +5,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use swb_types::{Offset, PtyId};
-use swb_wire::control::{self, Base64, ClientControl, Operation, StreamEvent, StreamFrame};
+use swb_wire::control::{self, Base64, ClientControl, ExitCause, Operation, StreamEvent, StreamFrame};
 use swb_wire::keepty::{self, KeeptyRole, Message};
 use swb_wire::{FrameError, LengthPrefixed};
 
@@ -238,7 +238,7 @@ fn request() -> impl Strategy<Value = Operation> {
 
 fn event() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
-        (any::<i32>(), prop::option::of(prop_oneof![Just(ExitCause::Killed), Just(ExitCause::KeeperLost)]))
+        (any::<i32>(), of(prop_oneof![Just(ExitCause::Killed), Just(ExitCause::KeeperLost)]))
             .prop_map(|(code, cause)| StreamEvent::PtyExited { code, cause }),
         any::<u64>().prop_map(|delay_ms| StreamEvent::PtyRestarting { delay_ms }),
         Just(StreamEvent::Detached),
