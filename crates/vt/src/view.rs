@@ -71,7 +71,7 @@ impl View {
         if y >= usize::from(screen.size().rows()) {
             return Vec::new();
         }
-        let cells = screen.cells(y as isize).iter().skip(left);
+        let cells = screen.cells(y).iter().skip(left);
         let mut row: Vec<Cell> = cells.take(self.size.cols().into()).cloned().collect();
         // Half a wide character cannot be shown.
         if let Some(first) = row.first_mut().filter(|cell| cell.is_spacer()) {

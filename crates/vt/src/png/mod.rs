@@ -57,7 +57,7 @@ impl Screen {
     }
 
     fn paint_row(&self, y: usize, stripe: &mut Stripe, glyphs: &mut Glyphs) {
-        let cells = self.cells(y as isize);
+        let cells = self.cells(y);
         for (x, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_spacer()) {
             self.paint_cell(x * WIDTH, cell, stripe, glyphs);
         }
