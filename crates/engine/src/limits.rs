@@ -57,6 +57,11 @@ pub const SCREEN_LAZY: u64 = 512 * 1024;
 pub const SCREEN_FLOOD: u64 = 64 * 1024;
 /// Output drawn before other screens get their turn: about a millisecond of work.
 pub const SCREEN_ROUND: u64 = 128 * 1024;
+/// Bytes from which on freed memory goes back to the system at once: what an allocator keeps anyway, and less than a
+/// flood's copy of a ring.
+pub const LARGE_BLOCK: libc::c_int = 128 * 1024;
+/// Heaps that threads share: one for clients, one for screens.
+pub const ARENAS: libc::c_int = 2;
 /// Input kept for the detection of turns, in total; a person types less, and the beginning and the end of a long paste
 /// are enough.
 pub const TYPED: usize = 256 * 1024;

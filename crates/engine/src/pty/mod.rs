@@ -55,7 +55,7 @@ pub struct Pty {
     observer: Notify,
     /// The offset that gives the observer reason to look.
     alarm: AtomicU64,
-    looks: mpsc::Sender<ScreenRequest>,
+    looks: mpsc::Sender<Box<ScreenRequest>>,
     /// Its slot was freed; no client can find it any more.
     released: AtomicBool,
     answering: Answering,
@@ -121,7 +121,7 @@ impl Pty {
         (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
         numbered: NumberedInput,
-    ) -> (Arc<Self>, mpsc::Receiver<ScreenRequest>) {
+    ) -> (Arc<Self>, mpsc::Receiver<Box<ScreenRequest>>) {
         let (looks, to_look) = mpsc::channel(limits::LOOKS);
         let pty = Arc::new(Self {
             id,
@@ -227,7 +227,7 @@ impl Pty {
         }
     }
 
-    pub(crate) fn looks(&self) -> &mpsc::Sender<ScreenRequest> {
+    pub(crate) fn looks(&self) -> &mpsc::Sender<Box<ScreenRequest>> {
         &self.looks
     }
 

@@ -56,12 +56,12 @@ pub(crate) struct SessionTask {
     pub(super) session: Session,
     pub(super) context: SessionContext,
     pub(super) view: watch::Sender<SessionView>,
-    pub(super) commands: mpsc::Receiver<SessionCommand>,
-    pub(super) keeper_events: mpsc::Receiver<(SlotId, KeeperEvent)>,
-    pub(super) keeper_event_sender: mpsc::Sender<(SlotId, KeeperEvent)>,
+    pub(super) commands: mpsc::Receiver<Box<SessionCommand>>,
+    pub(super) keeper_events: mpsc::Receiver<Box<(SlotId, KeeperEvent)>>,
+    pub(super) keeper_event_sender: mpsc::Sender<Box<(SlotId, KeeperEvent)>>,
     /// Findings of the detector about the agent.
-    pub(super) findings: mpsc::Receiver<Finding>,
-    pub(super) findings_sender: mpsc::Sender<Finding>,
+    pub(super) findings: mpsc::Receiver<Box<Finding>>,
+    pub(super) findings_sender: mpsc::Sender<Box<Finding>>,
     pub(super) status: Status,
     /// Turns that ended before this offset of the agent's output are stored already, or were dropped (CB-57); nothing if
     /// the turns of a former daemon are yet to be looked up.
@@ -125,6 +125,7 @@ impl SessionTask {
         created: u64,
         context: SessionContext,
     ) -> Self {
+        // A channel has room for 32 messages from the start, which are boxed so that an idle session has little of them.
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
         let (keeper_event_sender, keeper_events) = mpsc::channel(limits::KEEPER_EVENTS);
         let (findings_sender, findings) = mpsc::channel(limits::FINDINGS);
@@ -193,9 +194,12 @@ impl SessionTask {
                 }
             };
             tokio::select! {
-                Some((slot, event)) = self.keeper_events.recv() => self.handle_keeper_event(slot, event),
-                Some(command) = self.commands.recv() => self.handle_command(command),
-                Some(finding) = self.findings.recv(), if self.unpublished.is_none() => self.note(finding),
+                Some(event) = self.keeper_events.recv() => {
+                    let (slot, event) = *event;
+                    self.handle_keeper_event(slot, event);
+                }
+                Some(command) = self.commands.recv() => self.handle_command(*command),
+                Some(finding) = self.findings.recv(), if self.unpublished.is_none() => self.note(*finding),
                 found = looked_up(&mut self.unpublished) => self.publish_turn(found),
                 () = sleep => self.meet_deadlines(Instant::now()),
                 () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),
