@@ -159,9 +159,10 @@ fn encode(used: &[Cell], fill: Color, out: &mut Vec<u8>, links: &mut Vec<Arc<Hyp
         if plain > 0 {
             out.extend(rest[..plain].iter().map(|cell| cell.c as u8));
             rest = &rest[plain..];
-        } else {
-            rest = &rest[push_cell(rest, out)..];
+            continue;
         }
+        let run = push_run(rest, &pen, out);
+        rest = &rest[if run > 0 { run } else { push_cell(rest, out) }..];
     }
     if fill != Color::Default {
         out.push(FILL);
@@ -179,6 +180,27 @@ fn plain_length(cells: &[Cell], pen: &Pen) -> usize {
     let same_extra = |other: &Cell| other.extra.as_ref().is_some_and(|other| Arc::ptr_eq(extra, other));
     let plain = extra.zero_width.is_empty();
     cells.iter().take_while(|cell| plain && is_text(cell) && same_extra(cell) && same(cell)).count()
+}
+
+/// Appends the cells at the beginning that have one character each and the style of the first one; how many those were.
+fn push_run(cells: &[Cell], pen: &Pen, out: &mut Vec<u8>) -> usize {
+    let same = |cell: &Cell| {
+        cell.extra.is_none() && cell.attrs == pen.attrs && cell.fg == pen.fg && cell.bg == pen.bg
+    };
+    let is_spacer = |cell: &Cell| cell.c == ' ' && cell.flags == Flags::WIDE_CHAR_SPACER && same(cell);
+    let mut x = 0;
+    while let Some(cell) = cells.get(x).filter(|cell| same(cell)) {
+        if cell.flags.is_empty() {
+            x += 1;
+        } else if cell.flags == Flags::WIDE_CHAR && cells.get(x + 1).is_some_and(is_spacer) {
+            out.push(WIDE);
+            x += 2;
+        } else {
+            break;
+        }
+        push_char(cell.c, out);
+    }
+    x
 }
 
 /// Appends the first of some cells, with its spacer if it has one; how many that were.
