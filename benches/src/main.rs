@@ -3,7 +3,7 @@
 //! Absolute numbers say more about the machine than about a program, so everything is judged as a ratio
 //! between contenders that take turns within one run. The program in every session is this executable in a
 //! hidden mode ([`puppet`]); so are both halves of the ideal relay ([`relay`]) and the process that cleans up
-//! ([`janitor`]). [`peers`] holds the contenders, [`measure`] what is measured, [`report`] the budgets.
+//! ([`janitor`]). The screen model alone is measured in this process ([`screen_model`], with output of [`streams`]). [`peers`] holds the contenders, [`measure`] what is measured, [`report`] the budgets.
 
 mod flood;
 mod janitor;
@@ -16,6 +16,7 @@ mod puppet;
 mod relay;
 mod report;
 mod stats;
+mod streams;
 mod sys;
 mod wait;
 
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
-use measure::{Bench, Measure, Scale};
+use measure::{Bench, Measure, Scale, screen_model};
 use peers::Kind;
 use report::Report;
 
@@ -63,6 +64,7 @@ fn main() -> Result<ExitCode> {
         [puppet::MODE, gate, name] => puppet::run(Path::new(gate), name)?,
         [relay::SERVER, socket, ..] => relay::serve(Path::new(socket), &args[3..])?,
         [relay::CLIENT, socket] => relay::attach(Path::new(socket))?,
+        [screen_model::MODE, stream, mib] => screen_model::feed(stream, mib)?,
         [janitor::MODE, dir] => janitor::run(Path::new(dir))?,
         _ => return bench(&Options::parse()),
     }

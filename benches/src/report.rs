@@ -45,6 +45,8 @@ impl Unit {
 pub(crate) enum Budget {
     /// At most this, whatever others need.
     Absolute { max: f64 },
+    /// At least this, whatever others reach.
+    AtLeastAbsolute { min: f64 },
     /// At least this multiple of another contender.
     AtLeast { factor: f64, of: Kind },
     /// At most this multiple of another contender.
@@ -70,6 +72,7 @@ impl Budget {
         };
         match self {
             Self::Absolute { max } => verdict(median(swb), &|m| m <= max),
+            Self::AtLeastAbsolute { min } => verdict(median(swb), &|m| m >= min),
             Self::AtLeast { factor, of } => verdict(against(of, |a, b| a / b), &|m| m >= factor),
             Self::AtMost { factor, of } => verdict(against(of, |a, b| a / b), &|m| m <= factor),
             Self::AtMostPlus { extra, of } => verdict(against(of, |a, b| a - b), &|m| m <= extra),
@@ -79,6 +82,7 @@ impl Budget {
     fn describe(self, unit: Unit) -> String {
         match self {
             Self::Absolute { max } => format!("≤ {max} {}", unit.label()),
+            Self::AtLeastAbsolute { min } => format!("≥ {min} {}", unit.label()),
             Self::AtLeast { factor, of } => format!("≥ {factor} × {}", of.label()),
             Self::AtMost { factor, of } => format!("≤ {factor} × {}", of.label()),
             Self::AtMostPlus { extra, of } => format!("≤ {} + {extra} {}", of.label(), unit.label()),
@@ -87,7 +91,9 @@ impl Budget {
 
     fn describe_measured(self, unit: Unit, measured: f64) -> String {
         match self {
-            Self::Absolute { .. } => format!("{} {}", unit.format(measured), unit.label()),
+            Self::Absolute { .. } | Self::AtLeastAbsolute { .. } => {
+                format!("{} {}", unit.format(measured), unit.label())
+            }
             Self::AtLeast { .. } | Self::AtMost { .. } => format!("{measured:.2} ×"),
             Self::AtMostPlus { .. } => format!("+ {} {}", unit.format(measured), unit.label()),
         }
@@ -211,6 +217,8 @@ mod tests {
         assert!(!metric(Budget::AtMostPlus { extra: 10.0, of }, &[12.0], &[2.0]).missed());
         assert!(metric(Budget::AtMostPlus { extra: 10.0, of }, &[12.1], &[2.0]).missed());
         assert!(!metric(Budget::Absolute { max: 1.0 }, &[1.0], &[]).missed());
+        assert!(!metric(Budget::AtLeastAbsolute { min: 1.0 }, &[1.0], &[]).missed());
+        assert!(metric(Budget::AtLeastAbsolute { min: 1.0 }, &[0.9], &[]).missed());
     }
 
     #[test]

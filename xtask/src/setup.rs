@@ -10,7 +10,8 @@ pub(crate) const BROWSER_TESTS: &str = "tests/browser";
 
 /// Programs whose screens the tests look at, a desktop for the tests of hotkeys, a browser for those of the web page, and
 /// networks with routers and a STUN and TURN server, with the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 18] = [
+const PROGRAMS: [(&str, &str); 19] = [
+    ("valgrind", "valgrind"),
     ("bash", "bash"),
     ("vim", "vim"),
     ("less", "less"),

@@ -7,6 +7,7 @@ mod echo;
 mod idle;
 mod memory;
 mod reattach;
+pub(crate) mod screen_model;
 mod throughput;
 mod tunnel;
 mod web;
@@ -43,6 +44,8 @@ pub(crate) enum Measure {
     Idle,
     /// From a model's server to the client of a conversation
     Chat,
+    /// The screen model and the detection of turns alone
+    Model,
     /// Terminals over WebSockets
     Web,
     /// Terminals through a tunnel
@@ -61,6 +64,7 @@ impl Measure {
             Self::Memory => memory::take(bench),
             Self::Idle => idle::take(bench),
             Self::Chat => chat::take(bench),
+            Self::Model => screen_model::take(bench),
             Self::Web => web::take(bench),
             Self::Tunnel => tunnel::take(bench),
         }
