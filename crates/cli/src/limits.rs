@@ -57,6 +57,11 @@ pub(crate) const INPUT_KEPT: usize = 512 * 1024;
 pub(crate) const INPUT_IN_DOUBT: Duration = Duration::from_secs(20);
 /// Ranges of output gathered into one write: enough for a system call to be worth it.
 pub(crate) const WRITE_PIECES: usize = 16;
+/// Output read directly after which the daemon is told: seldom enough to cost nothing, often enough that a program
+/// never waits for a client that reads (the daemon lets it be half a ring ahead).
+pub(crate) const DIRECT_REPORT: u64 = 64 * 1024;
+/// Sleep for output that is read directly; it is over when there is some. Long, since nothing depends on it.
+pub(crate) const DIRECT_SLEEP: Duration = Duration::from_secs(60 * 60);
 /// How long attach waits for a terminal that takes no output when the user leaves and output is left.
 pub(crate) const REST: Duration = Duration::from_millis(500);
 /// How long attach waits for a terminal that takes no output to restore its modes: the user has to live with

@@ -52,6 +52,7 @@ impl Target {
             pictures: isatty(stdout()).then_some(Pictures { scrollback: self.scrollback }),
             sizes: false,
             input: (!self.watch).then(input_stream).flatten(),
+            direct: !self.watch,
         }
     }
 
@@ -161,6 +162,7 @@ pub(crate) fn open_shell(
         offsets: true,
         repaint: route.pictures.is_some(),
         input: route.input,
+        direct: route.direct,
         ..Shell::default()
     });
     let mut control = context.connect()?;

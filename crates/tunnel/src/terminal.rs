@@ -95,7 +95,9 @@ impl Terminal {
                 });
                 Ok(())
             }
-            PeerFrame::Unknown => Ok(()),
+            // A peer of a tunnel does not read this machine's memory.
+            PeerFrame::Control(ClientControl::Position { .. } | ClientControl::Indirect { .. })
+            | PeerFrame::Unknown => Ok(()),
         }
     }
 
@@ -161,6 +163,8 @@ impl Outlet {
                         self.data(piece.len(), |message| message.extend_from_slice(piece)).await?;
                     }
                 }
+                // Nobody reads this machine's memory from another one.
+                Piece::Direct { .. } => return Ok(()),
                 Piece::Event(event) => self.control(&event).await?,
                 Piece::Refused(error) => self.control(&error).await?,
                 // People see it where they type (CO-46).

@@ -101,6 +101,8 @@ async fn send_output(
                     deliver(sender, Message::Binary(picture.slice(start..end))).await?;
                 }
             }
+            // Nobody reads this machine's memory from another one.
+            Piece::Direct { .. } => return Some(Ending::Restarting),
             Piece::Event(event) => {
                 if let Some(message) = translated(event, output.cursor().offset()) {
                     tell(sender, &message).await?;
@@ -171,6 +173,7 @@ fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
             ServerMessage::Notice { text: format!("The command has ended and restarts in {seconds} s.") }
         }
         StreamEvent::Detached | StreamEvent::End { .. } | StreamEvent::Repaint { .. } => return None,
+        StreamEvent::Direct { .. } | StreamEvent::Indirect => return None,
     })
 }
 

@@ -1,11 +1,13 @@
 //! The attach loop: a terminal on one side, a session on the other.
 //!
-//! One thread and one `poll`. The loop owns the position in the session's output; when the daemon dies it
+//! One `poll`, and a second thread while output is read directly: see [`halves`] and [`direct`]. The loop owns the position in the session's output; when the daemon dies it
 //! reconnects and sends that position, so that no byte is lost or doubled on the screen. Input typed
 //! meanwhile is kept. Neither side can block the other: see [`outbox`] and [`user_terminal`].
 
+mod direct;
 mod ending;
 pub(crate) mod follow;
+mod halves;
 pub(crate) mod inbox;
 mod options;
 mod outbox;
@@ -24,7 +26,9 @@ use crate::panics;
 use crate::terminal::detach::Matcher;
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
+use direct::{DirectOutput, DirectRead};
 use follow::timespec;
+use halves::{Halves, Interests};
 use inbox::{Inbox, InboxFrame};
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,9 +38,11 @@ use rustix::termios::isatty;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Instant;
-use stream_protocol::{Notice, StreamProtocol};
+use stream_protocol::{Notice, StreamProtocol, put_control};
 use swb_types::{Offset, Size};
+use swb_wire::control::ClientControl;
 use user_terminal::UserTerminal;
 
 /// Shown when the daemon died while it wrote input to the terminal.
@@ -69,8 +75,9 @@ pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
 /// Attaches until the attachment ends.
 pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     panics::keep_for_later();
-    let mut attachment = Attachment::new(plan)?;
-    let result = attachment.run();
+    let halves = Halves::new(Attachment::new(plan)?)?;
+    let result = halves.run();
+    let attachment = &mut *halves.finish();
     attachment.screen.finish(&attachment.inbox);
     if matches!(result, Ok(AttachEnd::Left)) {
         attachment.say_goodbye();
@@ -86,8 +93,14 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
 struct Attachment {
     speech: &'static dyn StreamProtocol,
     session: String,
-    socket: Option<UnixStream>,
+    socket: Option<Arc<UnixStream>>,
     resume: Option<ResumePoint>,
+    /// The memory that the output is read in, if it does not come over the socket.
+    direct: Option<DirectOutput>,
+    /// Set by the thread of the output for the main thread.
+    ended: Option<Result<AttachEnd, Failure>>,
+    /// Nothing more is to be shown.
+    over: bool,
     /// Since when the stream is lost, and when to try again.
     lost: Option<LostDaemon>,
     /// The peer accepts no more input; what it has sent is still read.
@@ -138,8 +151,11 @@ impl Attachment {
         Ok(Self {
             speech: plan.speech,
             session: plan.session,
-            socket: Some(plan.socket),
+            socket: Some(Arc::new(plan.socket)),
             resume: plan.resume,
+            direct: None,
+            ended: None,
+            over: false,
             lost: None,
             deaf: false,
             position: plan.position,
@@ -158,20 +174,6 @@ impl Attachment {
             in_doubt: 0,
             shown_doubt: 0,
         })
-    }
-
-    fn run(&mut self) -> Result<AttachEnd, Failure> {
-        // The size may have changed between the request and the first check for signals.
-        self.send_size();
-        loop {
-            if let Some(ending) = self.pump()? {
-                return Ok(ending);
-            }
-            let woken = self.wait()?;
-            if let Some(ending) = self.turn(&woken)? {
-                return Ok(ending);
-            }
-        }
     }
 
     /// Handles what ended a wait; keys first, because the user waits for their echo.
@@ -199,8 +201,9 @@ impl Attachment {
         Ok(None)
     }
 
-    /// Moves everything that has arrived to the screen.
+    /// Moves everything that has arrived to the screen; of output that is read directly, one portion.
     fn pump(&mut self) -> Result<Option<AttachEnd>, Failure> {
+        let mut portion = true;
         loop {
             if let Err(error) = self.screen.flush(&self.inbox) {
                 return output_failed(&error).map(Some);
@@ -210,9 +213,13 @@ impl Attachment {
             }
             self.show_doubt();
             if self.gather()? {
+                self.report_position();
                 continue;
             }
             let Some(message) = self.next_message()? else {
+                if std::mem::take(&mut portion) && self.read_directly() {
+                    continue;
+                }
                 return Ok(None);
             };
             if let Some(ending) = self.handle_message(&message)? {
@@ -267,9 +274,59 @@ impl Attachment {
                 self.outbox.answer(self.speech, &pong);
                 self.send();
             }
+            Notice::Direct(offset) => self.begin_direct(offset),
+            Notice::Indirect => self.stop_direct(),
             Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
         }
         Ok(None)
+    }
+
+    /// Reads the output from `offset` on in the memory that came with the message.
+    fn begin_direct(&mut self, offset: Offset) {
+        let memory = self.inbox.take_descriptor();
+        self.direct = memory.and_then(|memory| DirectOutput::open(memory, offset));
+        if self.direct.is_none() {
+            self.decline_direct();
+        }
+    }
+
+    /// Stops reading directly, if that was not done already: the daemon continues at this position.
+    fn stop_direct(&mut self) {
+        if self.direct.take().is_some() {
+            self.decline_direct();
+        }
+    }
+
+    fn decline_direct(&mut self) {
+        self.send_now(ClientControl::Indirect { offset: self.position.offset() });
+    }
+
+    fn send_now(&mut self, message: ClientControl) {
+        let mut bytes = Vec::new();
+        put_control(&message, &mut bytes);
+        self.outbox.finish_with(self.speech, &bytes);
+        self.send();
+    }
+
+    /// Moves output from memory to the inbox; false if there is none.
+    fn read_directly(&mut self) -> bool {
+        let Some(direct) = &mut self.direct else { return false };
+        match direct.read(self.position.offset(), &mut self.inbox) {
+            DirectRead::Some => true,
+            DirectRead::Nothing => false,
+            DirectRead::Lost => {
+                self.stop_direct();
+                false
+            }
+        }
+    }
+
+    /// Reports the position to the daemon, which lets the program run on.
+    fn report_position(&mut self) {
+        let offset = self.position.offset();
+        if self.direct.as_mut().is_some_and(|direct| direct.is_report_due(offset)) {
+            self.send_now(ClientControl::Position { offset });
+        }
     }
 
     /// Handles a reply on a connection that is being restored.
@@ -308,42 +365,16 @@ impl Attachment {
         }
     }
 
-    fn wait(&self) -> Result<AttachWakeup, Failure> {
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
-        let standard_input = stdin();
-        let wants_keys = self.keyboard != KeyboardUse::Unused && self.outbox.room() > 0;
-        if wants_keys {
-            fds.push(PollFd::new(&standard_input, PollFlags::IN));
-        }
-        if let Some(signals) = &self.signals {
-            fds.push(PollFd::new(signals, PollFlags::IN));
-        }
-        if self.screen.is_blocked() {
-            fds.push(PollFd::new(&self.screen, PollFlags::OUT));
-        }
+    /// What to wait for.
+    fn interests(&self) -> Interests {
         let interest = self.socket_interest();
-        if let Some(socket) = self.socket.as_ref().filter(|_| !interest.is_empty()) {
-            fds.push(PollFd::new(socket, interest));
+        let socket = self.socket.as_ref().filter(|_| !interest.is_empty());
+        Interests {
+            keys: self.keyboard != KeyboardUse::Unused && self.outbox.room() > 0,
+            room: self.screen.is_blocked(),
+            socket: socket.map(|socket| (Arc::clone(socket), interest)),
+            timeout: self.timeout(),
         }
-        match poll(&mut fds, self.timeout().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut results = fds.iter().map(PollFd::revents);
-        let mut next = |present: bool| {
-            if present { results.next().unwrap_or(PollFlags::empty()) } else { PollFlags::empty() }
-        };
-        let keyboard = next(wants_keys);
-        let signal = next(self.signals.is_some());
-        next(self.screen.is_blocked());
-        let socket = next(!interest.is_empty());
-        let bad = PollFlags::HUP | PollFlags::ERR;
-        Ok(AttachWakeup {
-            signal: !signal.is_empty(),
-            keyboard: !keyboard.is_empty(),
-            readable: interest.contains(PollFlags::IN) && socket.intersects(PollFlags::IN | bad),
-            writable: interest.contains(PollFlags::OUT) && socket.intersects(PollFlags::OUT | bad),
-        })
     }
 
     fn socket_interest(&self) -> PollFlags {
@@ -464,7 +495,7 @@ impl Attachment {
 
     fn read_socket(&mut self) -> Option<AttachEnd> {
         let socket = self.socket.as_ref()?;
-        match self.inbox.fill(socket) {
+        match self.inbox.fill(&**socket) {
             Ok(0) => self.disconnected(),
             Ok(_) => None,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -476,6 +507,7 @@ impl Attachment {
 
     fn disconnected(&mut self) -> Option<AttachEnd> {
         self.socket = None;
+        self.direct = None;
         self.deaf = false;
         self.position.disconnected();
         self.inbox.restart(0);
@@ -510,7 +542,7 @@ impl Attachment {
             Some(Ok(socket)) => {
                 self.sent_size = size.unwrap_or(self.sent_size);
                 self.inbox.restart(2);
-                self.socket = Some(socket);
+                self.socket = Some(Arc::new(socket));
             }
             _ => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
         }
@@ -541,7 +573,7 @@ impl Attachment {
         }
         let goodbye = self.speech.goodbye();
         self.outbox.finish_with(self.speech, &goodbye);
-        let Some(mut socket) = self.socket.take() else {
+        let Some(socket) = self.socket.take() else {
             return;
         };
         let deadline = Instant::now() + limits::DETACH;
@@ -563,7 +595,7 @@ impl Attachment {
             if poll(&mut fds, Some(&wait)).is_err() {
                 return;
             }
-            match socket.read(&mut ignored) {
+            match (&*socket).read(&mut ignored) {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

@@ -73,6 +73,8 @@ pub(crate) struct ResumePoint {
     pub(crate) sizes: bool,
     /// The stream that the input belongs to, so that none of it is lost or doubled.
     pub(crate) input: Option<u64>,
+    /// Whether to read the output from shared memory where the daemon offers that.
+    pub(crate) direct: bool,
 }
 
 /// Which pictures of the screen a client asks for.
@@ -121,6 +123,7 @@ impl ResumePoint {
             },
             sizes: self.sizes,
             input: self.input,
+            direct: self.direct,
             ..Attach::default()
         }
     }

@@ -17,6 +17,10 @@ pub(crate) enum Notice {
     Lagged(Option<Offset>),
     /// The next bytes are a picture of the screen; the output continues at the offset.
     Repaint(Offset, u64),
+    /// The output from this offset on is to be read in the memory that came with the message.
+    Direct(Offset),
+    /// The output is no longer to be read there.
+    Indirect,
     /// The session's terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
     /// A ping that needs a reply.
@@ -28,7 +32,7 @@ pub(crate) enum Notice {
 }
 
 /// One protocol in stream mode.
-pub(crate) trait StreamProtocol {
+pub(crate) trait StreamProtocol: Sync {
     /// How its frames begin.
     fn layout(&self) -> Layout;
     /// Decodes a frame other than terminal data.
@@ -67,6 +71,8 @@ impl StreamProtocol for ControlStream {
             Some(control::StreamEvent::End { .. }) => Notice::End,
             Some(control::StreamEvent::Lagged { offset, .. }) => Notice::Lagged(offset),
             Some(control::StreamEvent::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
+            Some(control::StreamEvent::Direct { offset }) => Notice::Direct(offset),
+            Some(control::StreamEvent::Indirect) => Notice::Indirect,
             Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
             Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
         }
@@ -95,7 +101,7 @@ impl StreamProtocol for ControlStream {
     }
 }
 
-fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
+pub(super) fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
     control::encode_control(control, out).expect("a few numbers always fit a frame");
 }
 

@@ -34,6 +34,7 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
         input: None,
+        direct: false,
     };
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;

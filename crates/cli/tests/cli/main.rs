@@ -10,6 +10,7 @@ mod commands;
 mod coop;
 mod daemon_commands;
 mod detect;
+mod direct;
 mod events;
 mod keys;
 mod record;

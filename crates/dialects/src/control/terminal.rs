@@ -95,6 +95,7 @@ impl<'a> Stream<'a> {
                 Piece::Picture { offset, bytes, announced } => {
                     self.send_picture(&bytes, announced.then_some(offset)).await
                 }
+                Piece::Direct { offset } => self.send_ring(&output, offset).await,
                 Piece::Event(event) => self.send_control(&event).await,
                 Piece::Refused(error) => self.send_control(&error).await,
                 // The input of local clients is not filtered.
@@ -145,6 +146,14 @@ impl<'a> Stream<'a> {
         }
         let sent = async { Outlet::new(self.socket).send(&frames).await.map_err(OutputError::from) };
         self.unless_leaving(sent).await
+    }
+
+    /// Sends the memory that the client reads the output in.
+    async fn send_ring(&self, output: &TerminalOutput, offset: Offset) -> Result<(), OutputError> {
+        let ring = output.ring().ok_or(OutputError::Broken)?;
+        let mut event = Vec::new();
+        encode_control(&StreamEvent::Direct { offset }, &mut event).map_err(|_| OutputError::Broken)?;
+        Ok(Outlet::new(self.socket).send_with(&event, ring.descriptor()).await?)
     }
 
     async fn send_control(&self, message: &impl Serialize) -> Result<(), OutputError> {
@@ -215,6 +224,8 @@ impl<'a> Stream<'a> {
                 }
                 StreamFrame::Control(body) => match parse_client_control(&body) {
                     Some(ClientControl::Resize { cols, rows }) => input.resize(cols, rows).await,
+                    Some(ClientControl::Position { offset }) => input.has_read(offset, false),
+                    Some(ClientControl::Indirect { offset }) => input.has_read(offset, true),
                     Some(ClientControl::Detach) => {
                         self.detach.cancel();
                         return InputEnd::Detach;

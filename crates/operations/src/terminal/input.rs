@@ -7,7 +7,7 @@ use crate::roles;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session};
-use swb_types::{PtyId, Role, SessionName, Size};
+use swb_types::{Offset, PtyId, Role, SessionName, Size};
 use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
 
@@ -104,6 +104,14 @@ impl TerminalInput {
         }
         // CO-58: there is no reply, not even if the PTY is gone.
         let _resized = self.session.resize(self.pty.id(), size).await;
+    }
+
+    /// Notes how far a client that reads the output itself has come, and whether it `stops`.
+    pub fn has_read(&self, offset: Offset, stops: bool) {
+        self.client.send_modify(|client| {
+            client.reading.offset = offset;
+            client.reading.stops += u64::from(stops);
+        });
     }
 
     /// Whether the client may change the terminal's size.

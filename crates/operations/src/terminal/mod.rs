@@ -4,6 +4,7 @@
 //! transport only sends it. [`TerminalInput`] takes keys and sizes. Both end when the transport drops them.
 
 mod cut_out;
+mod direct;
 mod input;
 mod lag_repaint;
 mod output;
@@ -13,6 +14,7 @@ pub use output::{Piece, TerminalOutput};
 
 use crate::execute::Call;
 use crate::filter::Withheld;
+use direct::Reading;
 use std::sync::Arc;
 use swb_engine::{Cursor, Picture, Pty, Session};
 use swb_types::{Offset, PtyId, SessionName, Size};
@@ -54,6 +56,8 @@ struct ClientState {
     window: Size,
     /// Number of times its input was rejected.
     refusals: u64,
+    /// How far it has come, if it reads the output itself.
+    reading: Reading,
 }
 
 impl OpenTerminal {
@@ -95,9 +99,12 @@ impl OpenTerminal {
         {
             cursor.answers();
         }
-        let (sender, receiver) = watch::channel(ClientState { withheld: None, window, refusals: 0 });
+        let may_read = direct::is_allowed(call.caller, &options);
+        let state = ClientState { withheld: None, window, refusals: 0, reading: Reading::default() };
+        let (sender, receiver) = watch::channel(state);
         let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender);
         let mut output = TerminalOutput::new(opening, options, until, receiver);
+        output.may_read = may_read;
         if call.caller.is_remote() {
             output.read_remotely();
         }

@@ -5,11 +5,12 @@
 //! sees the part of the screen that fits.
 
 use super::cut_out::CutOut;
+use super::direct::Way;
 use super::input::refusal;
 use super::{ClientState, Opening};
 use crate::limits;
 use std::collections::VecDeque;
-use swb_engine::{Cursor, CursorStep, Mark, Picture};
+use swb_engine::{Cursor, CursorStep, Mark, OutputRing, Picture};
 use swb_types::{Offset, Role};
 use swb_wire::control::{ErrorReply, StreamEvent, StreamOptions};
 use tokio::sync::watch;
@@ -22,6 +23,11 @@ pub enum Piece {
     Output {
         /// Offset after the last byte.
         to: Offset,
+    },
+    /// The client reads the output itself from here on: it needs the memory of [`TerminalOutput::ring`].
+    Direct {
+        /// Offset of the first byte it reads.
+        offset: Offset,
     },
     /// Bytes that are not output but show the screen as it was at `offset`.
     Picture {
@@ -63,6 +69,11 @@ pub struct TerminalOutput {
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,
     pub(super) cut_out: Option<CutOut>,
+    /// Whether the client may read the ring itself.
+    pub(super) may_read: bool,
+    pub(super) way: Way,
+    /// How often the client had stopped reading itself when it began the last time.
+    pub(super) stops: u64,
     /// Pieces that were decided but not yet returned: at most an event, a picture and an end.
     pub(super) queue: VecDeque<Piece>,
 }
@@ -90,6 +101,9 @@ impl TerminalOutput {
             withheld: 0,
             limited: None,
             cut_out: None,
+            may_read: false,
+            way: Way::Sent,
+            stops: 0,
             queue: VecDeque::new(),
         };
         if let Some(bytes) = picture.filter(|_| !output.needs_cut_out()) {
@@ -120,6 +134,11 @@ impl TerminalOutput {
     /// The position of the next byte.
     pub fn cursor(&mut self) -> &mut Cursor {
         &mut self.cursor
+    }
+
+    /// The memory of the output, opened for reading only.
+    pub fn ring(&self) -> Option<&OutputRing> {
+        self.cursor.ring()
     }
 
     /// The bytes to send were overwritten: the client is repainted next.
@@ -161,6 +180,9 @@ impl TerminalOutput {
     }
 
     async fn next_output(&mut self) -> Option<Piece> {
+        if self.way != Way::Sent {
+            return self.next_direct().await;
+        }
         if self.until.is_some_and(|until| self.cursor.offset() >= until) {
             return Some(Piece::End(StreamEvent::End { offset: self.cursor.offset() }));
         }
@@ -176,6 +198,10 @@ impl TerminalOutput {
             CursorStep::Lost { .. } => {
                 self.repaint_lagging().await;
                 None
+            }
+            // A program that has not started has no ring yet, and a keeper of a former version wakes only one sleeper.
+            CursorStep::Idle if self.may_read && self.ring().is_some_and(OutputRing::wakes_all) => {
+                Some(self.begin_direct())
             }
             CursorStep::Idle => {
                 tokio::select! {

@@ -299,6 +299,9 @@ pub struct Attach {
     /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
+    /// *Addition*: read output from shared memory where the daemon offers that.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub direct: bool,
 }
 
 impl Attach {
@@ -324,6 +327,7 @@ impl Attach {
             scrollback: self.scrollback,
             sizes: self.sizes,
             input: self.input,
+            direct: self.direct,
         }
     }
 }
@@ -352,6 +356,8 @@ pub struct StreamOptions {
     pub sizes: bool,
     /// The stream that the input belongs to.
     pub input: Option<u64>,
+    /// Read output from shared memory where the daemon offers that.
+    pub direct: bool,
 }
 
 impl StreamOptions {
@@ -427,6 +433,9 @@ pub struct Shell {
     /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
+    /// *Addition*: read output from shared memory where the daemon offers that.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub direct: bool,
 }
 
 impl Shell {
@@ -455,6 +464,7 @@ impl Shell {
             scrollback: self.scrollback,
             sizes: self.sizes,
             input: self.input,
+            direct: self.direct,
         }
     }
 }

@@ -17,6 +17,16 @@ pub enum ClientControl {
     },
     /// The client detaches; the session continues.
     Detach,
+    /// *Addition*: a direct reader has read the output up to here.
+    Position {
+        /// Position after the last byte it has read.
+        offset: Offset,
+    },
+    /// *Addition*: a direct reader has stopped reading: the daemon sends it the output from here on.
+    Indirect {
+        /// Position after the last byte it has read.
+        offset: Offset,
+    },
 }
 
 /// A control message of the daemon.
@@ -55,6 +65,13 @@ pub enum StreamEvent {
         /// Length of the picture, which may take several data frames.
         bytes: u64,
     },
+    /// *Addition*: the client reads the output itself from here on, in the memory whose descriptor comes with the event.
+    Direct {
+        /// Position of the first byte to read there.
+        offset: Offset,
+    },
+    /// *Addition*: the client is to stop reading the output itself, and to report how far it came.
+    Indirect,
     /// *Addition*: from here on the output is for a terminal of another size.
     Resized {
         /// Columns.

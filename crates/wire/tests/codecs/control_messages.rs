@@ -343,10 +343,11 @@ fn send_takes_text_or_bytes() {
 
 #[test]
 fn pictures_are_requested_and_announced() {
-    let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true});
+    let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true, "direct": true});
     let Operation::Attach(attach) = accepted(&fields) else { panic!() };
     let options = attach.stream_options();
     assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(7), true));
+    assert!(options.direct);
     let fields = json!({"cmd": "shell", "session": "a", "repaint": true, "scrollback": 0, "sizes": true});
     let Operation::Shell(shell) = accepted(&fields) else { panic!() };
     let options = shell.stream_options();
@@ -432,6 +433,10 @@ fn control_messages_of_clients() {
         Some(ClientControl::Resize { cols: 200, rows: 50 })
     );
     assert_eq!(parse(r#"{"cmd":"detach","cols":"x"}"#), Some(ClientControl::Detach));
+    let offset = Offset(12);
+    assert_eq!(parse(r#"{"cmd":"position","offset":12}"#), Some(ClientControl::Position { offset }));
+    assert_eq!(parse(r#"{"cmd":"indirect","offset":12}"#), Some(ClientControl::Indirect { offset }));
+    assert_eq!(parse(r#"{"cmd":"position"}"#), None);
     for ignored in [
         r#"{"cmd":"resize","cols":200}"#,
         r#"{"cmd":"resize","cols":65536,"rows":50}"#,
@@ -464,6 +469,8 @@ fn events_are_written_and_read() {
             StreamEvent::Repaint { offset: Offset(12), bytes: 5 },
             r#"{"event":"repaint","offset":12,"bytes":5}"#,
         ),
+        (StreamEvent::Direct { offset: Offset(12) }, r#"{"event":"direct","offset":12}"#),
+        (StreamEvent::Indirect, r#"{"event":"indirect"}"#),
         (
             StreamEvent::Resized { cols: 80, rows: 24, generation: 3 },
             r#"{"event":"resized","cols":80,"rows":24,"generation":3}"#,

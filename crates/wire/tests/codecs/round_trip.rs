@@ -120,6 +120,7 @@ fn attach() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            direct: sizes,
         })
     })
 }
@@ -150,6 +151,7 @@ fn shell() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            direct: sizes,
         })
     })
 }
