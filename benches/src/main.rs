@@ -5,6 +5,7 @@
 //! hidden mode ([`puppet`]); so are both halves of the ideal relay ([`relay`]) and the process that cleans up
 //! ([`janitor`]). [`peers`] holds the contenders, [`measure`] what is measured, [`report`] the budgets.
 
+mod chart;
 mod flood;
 mod janitor;
 mod measure;
@@ -23,9 +24,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+
+use rustix::process::{Resource, Rlimit};
 
 use measure::{Bench, Measure, Scale};
 use peers::Kind;
@@ -50,6 +54,9 @@ struct Options {
     /// Also write everything, with the values of each round, to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write results.json, results.md and charts (SVG) to this directory
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
     /// Fail if a budget is missed or could not be judged
     #[arg(long)]
     check: bool,
@@ -70,6 +77,10 @@ fn main() -> Result<ExitCode> {
 }
 
 fn bench(options: &Options) -> Result<ExitCode> {
+    // Each session's program holds a connection to this process.
+    let most = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: most.maximum, ..most };
+    rustix::process::setrlimit(Resource::Nofile, raised).context("cannot raise the limit of open files")?;
     let exe = std::env::current_exe()?;
     let swb = match &options.swb {
         Some(path) => std::path::absolute(path)?,
@@ -82,7 +93,14 @@ fn bench(options: &Options) -> Result<ExitCode> {
     let measures = if options.only.is_empty() { Measure::value_variants() } else { &options.only[..] };
     let mut metrics = Vec::new();
     for measure in measures {
-        metrics.extend(measure.take(&mut bench)?);
+        let name = measure.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
+        let start = Instant::now();
+        match measure.take(&mut bench) {
+            Ok(taken) => metrics.extend(taken),
+            // The others are worth having without it.
+            Err(error) => bench.note(format!("{name} failed: {error:#}")),
+        }
+        eprintln!("{name} took {:.0} s", start.elapsed().as_secs_f64());
     }
     let report = Report { conditions, metrics, notes: std::mem::take(&mut bench.notes) };
     println!("{}", report.markdown());
@@ -90,8 +108,22 @@ fn bench(options: &Options) -> Result<ExitCode> {
         let text = serde_json::to_string_pretty(&report.json())? + "\n";
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    if let Some(dir) = &options.write {
+        write_results(dir, &report).with_context(|| format!("cannot write to {}", dir.display()))?;
+    }
     let missed = report.metrics.iter().any(report::Metric::missed);
     Ok(if options.check && missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Writes what documentation shows.
+fn write_results(dir: &Path, report: &Report) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    fs::write(dir.join("results.json"), serde_json::to_string_pretty(&report.json())? + "\n")?;
+    fs::write(dir.join("results.md"), report.markdown() + "\n")?;
+    for (name, chart) in chart::of(&report.metrics) {
+        fs::write(dir.join(name), chart)?;
+    }
+    Ok(())
 }
 
 /// What a reader must know about the machine and the run.
