@@ -1,6 +1,34 @@
-//! The output that floods a terminal: lines as compilers and agents write them.
+//! The output that floods a terminal: lines as compilers and agents write them, or what programs that draw the whole
+//! screen send.
 
-/// A long stretch of mixed lines, repeated for as long as a flood lasts.
+/// What a flood consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Lines of text, some of them coloured.
+    Text,
+    /// A cursor position and colours every few characters.
+    Ansi,
+}
+
+impl Style {
+    /// Both.
+    pub(crate) const ALL: [Self; 2] = [Self::Text, Self::Ansi];
+
+    /// Its name, in keys, titles and orders.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Ansi => "ansi",
+        }
+    }
+
+    /// The style of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|style| style.name() == name)
+    }
+}
+
+/// A long stretch of output, repeated for as long as a flood lasts.
 pub(crate) struct Text {
     bytes: Vec<u8>,
 }
@@ -27,8 +55,41 @@ const WORDS: [&str; 12] = [
 ];
 
 impl Text {
+    /// Output in this style.
+    pub(crate) fn new(style: Style) -> Self {
+        match style {
+            Style::Text => Self::lines(),
+            Style::Ansi => Self::screens(),
+        }
+    }
+
+    /// Screens as full-screen programs redraw them, the same every time.
+    fn screens() -> Self {
+        let mut bytes = Vec::with_capacity(LENGTH + 256);
+        let mut seed: u32 = 7;
+        let mut next = |below: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % below
+        };
+        while bytes.len() < LENGTH {
+            let (row, column) = (1 + next(24), 1 + next(70));
+            bytes.extend_from_slice(format!("\x1b[{row};{column}H").as_bytes());
+            match next(4) {
+                0 => bytes.extend_from_slice(format!("\x1b[38;5;{}m", next(256)).as_bytes()),
+                1 => {
+                    let (red, green, blue) = (next(256), next(256), next(256));
+                    bytes.extend_from_slice(format!("\x1b[48;2;{red};{green};{blue}m").as_bytes());
+                }
+                2 => bytes.extend_from_slice(format!("\x1b[1;{}m", 31 + next(6)).as_bytes()),
+                _ => bytes.extend_from_slice(b"\x1b[0m\x1b[K"),
+            }
+            bytes.extend_from_slice(WORDS[next(WORDS.len() as u32) as usize].as_bytes());
+        }
+        Self { bytes }
+    }
+
     /// Writes the same text every time: no randomness between contenders or runs.
-    pub(crate) fn new() -> Self {
+    fn lines() -> Self {
         let mut bytes = Vec::with_capacity(LENGTH + 256);
         let mut seed: u32 = 1;
         let mut next = |below: u32| {
@@ -79,7 +140,7 @@ mod tests {
 
     #[test]
     fn pieces_add_up_to_exactly_what_was_asked_for() {
-        let text = Text::new();
+        let text = Text::new(Style::Text);
         for length in [0, 1, CHUNK as u64, LENGTH as u64 * 3 + 5] {
             assert_eq!(text.pieces(length).map(|p| p.len() as u64).sum::<u64>(), length);
         }
@@ -87,6 +148,8 @@ mod tests {
 
     #[test]
     fn markers_cannot_occur_in_the_text() {
-        assert!(!Text::new().bytes.contains(&b'@'));
+        for style in Style::ALL {
+            assert!(!Text::new(style).bytes.contains(&b'@'));
+        }
     }
 }

@@ -3,8 +3,9 @@
 //! Absolute numbers say more about the machine than about a program, so everything is judged as a ratio
 //! between contenders that take turns within one run. The program in every session is this executable in a
 //! hidden mode ([`puppet`]); so are both halves of the ideal relay ([`relay`]) and the process that cleans up
-//! ([`janitor`]). [`peers`] holds the contenders, [`measure`] what is measured, [`report`] the budgets.
+//! ([`janitor`]). The screen model alone is measured in this process ([`screen_model`], with output of [`streams`]). [`peers`] holds the contenders, [`measure`] what is measured, [`report`] the budgets.
 
+mod chart;
 mod flood;
 mod janitor;
 mod measure;
@@ -16,6 +17,7 @@ mod puppet;
 mod relay;
 mod report;
 mod stats;
+mod streams;
 mod sys;
 mod wait;
 
@@ -23,11 +25,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
-use measure::{Bench, Measure, Scale};
+use rustix::process::{Resource, Rlimit};
+
+use measure::{Bench, Measure, Scale, screen_model};
 use peers::Kind;
 use report::Report;
 
@@ -50,6 +55,9 @@ struct Options {
     /// Also write everything, with the values of each round, to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write results.json, results.md and charts (SVG) to this directory
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
     /// Fail if a budget is missed or could not be judged
     #[arg(long)]
     check: bool,
@@ -63,6 +71,7 @@ fn main() -> Result<ExitCode> {
         [puppet::MODE, gate, name] => puppet::run(Path::new(gate), name)?,
         [relay::SERVER, socket, ..] => relay::serve(Path::new(socket), &args[3..])?,
         [relay::CLIENT, socket] => relay::attach(Path::new(socket))?,
+        [screen_model::MODE, stream, mib] => screen_model::feed(stream, mib)?,
         [janitor::MODE, dir] => janitor::run(Path::new(dir))?,
         _ => return bench(&Options::parse()),
     }
@@ -70,6 +79,10 @@ fn main() -> Result<ExitCode> {
 }
 
 fn bench(options: &Options) -> Result<ExitCode> {
+    // Each session's program holds a connection to this process.
+    let most = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: most.maximum, ..most };
+    rustix::process::setrlimit(Resource::Nofile, raised).context("cannot raise the limit of open files")?;
     let exe = std::env::current_exe()?;
     let swb = match &options.swb {
         Some(path) => std::path::absolute(path)?,
@@ -82,7 +95,14 @@ fn bench(options: &Options) -> Result<ExitCode> {
     let measures = if options.only.is_empty() { Measure::value_variants() } else { &options.only[..] };
     let mut metrics = Vec::new();
     for measure in measures {
-        metrics.extend(measure.take(&mut bench)?);
+        let name = measure.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
+        let start = Instant::now();
+        match measure.take(&mut bench) {
+            Ok(taken) => metrics.extend(taken),
+            // The others are worth having without it.
+            Err(error) => bench.note(format!("{name} failed: {error:#}")),
+        }
+        eprintln!("{name} took {:.0} s", start.elapsed().as_secs_f64());
     }
     let report = Report { conditions, metrics, notes: std::mem::take(&mut bench.notes) };
     println!("{}", report.markdown());
@@ -90,8 +110,22 @@ fn bench(options: &Options) -> Result<ExitCode> {
         let text = serde_json::to_string_pretty(&report.json())? + "\n";
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    if let Some(dir) = &options.write {
+        write_results(dir, &report).with_context(|| format!("cannot write to {}", dir.display()))?;
+    }
     let missed = report.metrics.iter().any(report::Metric::missed);
     Ok(if options.check && missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Writes what documentation shows.
+fn write_results(dir: &Path, report: &Report) -> Result<()> {
+    fs::create_dir_all(dir)?;
+    fs::write(dir.join("results.json"), serde_json::to_string_pretty(&report.json())? + "\n")?;
+    fs::write(dir.join("results.md"), report.markdown() + "\n")?;
+    for (name, chart) in chart::of(&report.metrics) {
+        fs::write(dir.join(name), chart)?;
+    }
+    Ok(())
 }
 
 /// What a reader must know about the machine and the run.

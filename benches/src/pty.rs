@@ -38,6 +38,11 @@ impl Terminal {
         Ok(Self { master: master.into(), child })
     }
 
+    /// The process on it.
+    pub(crate) fn client(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Another handle on the master.
     pub(crate) fn master(&self) -> io::Result<File> {
         self.master.try_clone()

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use crate::flood::Text;
+use crate::flood::{Style, Text};
 use crate::wait;
 
 /// First argument of the hidden mode.
@@ -72,10 +72,15 @@ impl Puppet {
         Ok(mark.into_bytes())
     }
 
-    /// Has it write that many bytes and then a mark, which is returned at once.
+    /// Has it write that many bytes of text and then a mark, which is returned at once.
     pub(crate) fn flood(&mut self, bytes: u64) -> Result<Vec<u8>> {
+        self.flood_in(Style::Text, bytes)
+    }
+
+    /// The same in another style.
+    pub(crate) fn flood_in(&mut self, style: Style, bytes: u64) -> Result<Vec<u8>> {
         let mark = self.new_mark();
-        self.order(&format!("flood {bytes} {mark}"))?;
+        self.order(&format!("flood {} {bytes} {mark}", style.name()))?;
         Ok(mark.into_bytes())
     }
 
@@ -135,7 +140,10 @@ pub(crate) fn run(gate: &Path, name: &str) -> Result<()> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words[..] {
             ["mark", mark] => write_mark(&terminal, mark)?,
-            ["flood", bytes, mark] => flood(&terminal, &gate, bytes.parse()?, mark)?,
+            ["flood", style, bytes, mark] => {
+                let style = Style::named(style).context("unknown style")?;
+                flood(&terminal, &gate, style, bytes.parse()?, mark)?;
+            }
             ["flood-on"] => flood_on(&terminal, &gate)?,
             ["stop"] => writeln!(&gate, "stopped")?,
             ["echo"] => echo(&terminal, &gate)?,
@@ -149,8 +157,8 @@ fn write_mark(mut terminal: &File, mark: &str) -> io::Result<()> {
     terminal.write_all(format!("\n{mark}\n").as_bytes())
 }
 
-fn flood(mut terminal: &File, mut gate: &UnixStream, bytes: u64, mark: &str) -> io::Result<()> {
-    let text = Text::new();
+fn flood(mut terminal: &File, mut gate: &UnixStream, style: Style, bytes: u64, mark: &str) -> io::Result<()> {
+    let text = Text::new(style);
     let start = Instant::now();
     for piece in text.pieces(bytes) {
         terminal.write_all(piece)?;
@@ -161,7 +169,7 @@ fn flood(mut terminal: &File, mut gate: &UnixStream, bytes: u64, mark: &str) -> 
 
 /// Stops as soon as anything comes through the gate, and leaves it there.
 fn flood_on(mut terminal: &File, gate: &UnixStream) -> io::Result<()> {
-    for piece in Text::new().endless() {
+    for piece in Text::new(Style::Text).endless() {
         terminal.write_all(piece)?;
         if wait::readable([gate], Instant::now())?[0] {
             break;

@@ -1,8 +1,8 @@
 //! The ideal relay: the least that any program between child and terminal must do.
 //!
 //! The server reads the PTY and writes a socket, the client reads the socket and writes its terminal, and
-//! the same the other way round. One blocking thread per direction, no framing, one client. What comes
-//! newest is kept in a ring, and a client that connects gets it first.
+//! the same the other way round. One blocking thread per direction, no framing; each client gets everything, one after the
+//! other. What comes newest is kept in a ring, and a client that connects gets it first.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,7 +30,7 @@ const KEEP: usize = 1 << 20;
 struct Output {
     ring: Vec<u8>,
     end: usize,
-    client: Option<UnixStream>,
+    clients: Vec<UnixStream>,
 }
 
 impl Output {
@@ -51,14 +51,14 @@ impl Output {
     }
 }
 
-/// Runs the command on a PTY and relays it to whoever connected last.
+/// Runs the command on a PTY and relays it to all who connect.
 pub(crate) fn serve(socket: &Path, argv: &[OsString]) -> Result<()> {
     let listener = UnixListener::bind(socket)?;
     let (program, args) = argv.split_first().context("no command")?;
     let mut command = Command::new(program);
     command.args(args);
     let terminal = Terminal::spawn(command)?;
-    let output = Mutex::new(Output { ring: vec![0; KEEP], end: 0, client: None });
+    let output = Mutex::new(Output { ring: vec![0; KEEP], end: 0, clients: Vec::new() });
     std::thread::scope(|scope| {
         let master = terminal.master()?;
         let shared = &output;
@@ -71,7 +71,9 @@ pub(crate) fn serve(socket: &Path, argv: &[OsString]) -> Result<()> {
             let stream = stream?;
             let (input, master) = (stream.try_clone()?, terminal.master()?);
             let mut output = output.lock().expect("no holder panics");
-            output.client = output.replay(&stream).is_ok().then_some(stream);
+            if output.replay(&stream).is_ok() {
+                output.clients.push(stream);
+            }
             drop(output);
             scope.spawn(move || copy(input, master));
         }
@@ -99,9 +101,7 @@ fn send_output(mut master: File, output: &Mutex<Output>) -> io::Result<()> {
         }
         let mut output = output.lock().expect("no holder panics");
         output.keep(&buf[..n]);
-        if output.client.as_mut().is_some_and(|c| c.write_all(&buf[..n]).is_err()) {
-            output.client = None;
-        }
+        output.clients.retain_mut(|client| client.write_all(&buf[..n]).is_ok());
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) enum Unit {
     Microseconds,
     Milliseconds,
     Percent,
+    SecondsPerGibibyte,
     Ticks,
 }
 
@@ -27,6 +28,7 @@ impl Unit {
             Self::Microseconds => "µs",
             Self::Milliseconds => "ms",
             Self::Percent => "%",
+            Self::SecondsPerGibibyte => "s/GiB",
             Self::Ticks => "clock ticks",
         }
     }
@@ -34,7 +36,7 @@ impl Unit {
     fn format(self, value: f64) -> String {
         match self {
             Self::MegabytesPerSecond | Self::Microseconds | Self::Ticks => format!("{value:.0}"),
-            Self::Kibibytes | Self::Percent => format!("{value:.1}"),
+            Self::Kibibytes | Self::Percent | Self::SecondsPerGibibyte => format!("{value:.1}"),
             Self::Milliseconds => format!("{value:.2}"),
         }
     }
@@ -45,6 +47,10 @@ impl Unit {
 pub(crate) enum Budget {
     /// At most this, whatever others need.
     Absolute { max: f64 },
+    /// At least this, whatever others reach.
+    AtLeastAbsolute { min: f64 },
+    /// At most this multiple of the best program that does the same.
+    AtMostBestPeer { factor: f64 },
     /// At least this multiple of another contender.
     AtLeast { factor: f64, of: Kind },
     /// At most this multiple of another contender.
@@ -70,6 +76,13 @@ impl Budget {
         };
         match self {
             Self::Absolute { max } => verdict(median(swb), &|m| m <= max),
+            Self::AtLeastAbsolute { min } => verdict(median(swb), &|m| m >= min),
+            Self::AtMostBestPeer { factor } => {
+                let peers = Kind::KEEPERS.into_iter().filter(|kind| *kind != Kind::Swb);
+                // The largest ratio is the one to the best.
+                let ratios = peers.filter_map(|peer| against(peer, |a, b| a / b));
+                verdict(ratios.reduce(f64::max), &|m| m <= factor)
+            }
             Self::AtLeast { factor, of } => verdict(against(of, |a, b| a / b), &|m| m >= factor),
             Self::AtMost { factor, of } => verdict(against(of, |a, b| a / b), &|m| m <= factor),
             Self::AtMostPlus { extra, of } => verdict(against(of, |a, b| a - b), &|m| m <= extra),
@@ -79,6 +92,8 @@ impl Budget {
     fn describe(self, unit: Unit) -> String {
         match self {
             Self::Absolute { max } => format!("≤ {max} {}", unit.label()),
+            Self::AtLeastAbsolute { min } => format!("≥ {min} {}", unit.label()),
+            Self::AtMostBestPeer { factor } => format!("≤ {factor} × the best peer"),
             Self::AtLeast { factor, of } => format!("≥ {factor} × {}", of.label()),
             Self::AtMost { factor, of } => format!("≤ {factor} × {}", of.label()),
             Self::AtMostPlus { extra, of } => format!("≤ {} + {extra} {}", of.label(), unit.label()),
@@ -87,8 +102,12 @@ impl Budget {
 
     fn describe_measured(self, unit: Unit, measured: f64) -> String {
         match self {
-            Self::Absolute { .. } => format!("{} {}", unit.format(measured), unit.label()),
-            Self::AtLeast { .. } | Self::AtMost { .. } => format!("{measured:.2} ×"),
+            Self::Absolute { .. } | Self::AtLeastAbsolute { .. } => {
+                format!("{} {}", unit.format(measured), unit.label())
+            }
+            Self::AtLeast { .. } | Self::AtMost { .. } | Self::AtMostBestPeer { .. } => {
+                format!("{measured:.2} ×")
+            }
             Self::AtMostPlus { .. } => format!("+ {} {}", unit.format(measured), unit.label()),
         }
     }
@@ -97,7 +116,7 @@ impl Budget {
 /// One row of the table.
 #[derive(Debug)]
 pub(crate) struct Metric {
-    key: &'static str,
+    key: String,
     title: String,
     unit: Unit,
     values: Values,
@@ -105,8 +124,24 @@ pub(crate) struct Metric {
 }
 
 impl Metric {
-    pub(crate) fn new(key: &'static str, title: impl Into<String>, unit: Unit, values: Values) -> Self {
-        Self { key, title: title.into(), unit, values, budget: None }
+    pub(crate) fn new(key: impl Into<String>, title: impl Into<String>, unit: Unit, values: Values) -> Self {
+        Self { key: key.into(), title: title.into(), unit, values, budget: None }
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Its title with the unit.
+    pub(crate) fn heading(&self) -> String {
+        format!("{} ({})", self.title, self.unit.label())
+    }
+
+    /// The medians of the contenders that have a column, with the text that is shown for them.
+    pub(crate) fn medians(&self) -> Vec<(Kind, f64, String)> {
+        let median = |kind: Kind| self.values.get(&kind).and_then(|rounds| median(rounds));
+        let medians = Kind::ALL.into_iter().filter_map(|kind| Some((kind, median(kind)?)));
+        medians.map(|(kind, value)| (kind, value, self.unit.format(value))).collect()
     }
 
     pub(crate) fn budget(self, budget: Budget) -> Self {
@@ -119,7 +154,7 @@ impl Metric {
     }
 
     fn row(&self) -> String {
-        let mut row = format!("| {} ({}) |", self.title, self.unit.label());
+        let mut row = format!("| {} |", self.heading());
         for kind in Kind::ALL {
             let value = self.values.get(&kind).and_then(|v| median(v));
             // Writing to a string cannot fail.
@@ -211,6 +246,8 @@ mod tests {
         assert!(!metric(Budget::AtMostPlus { extra: 10.0, of }, &[12.0], &[2.0]).missed());
         assert!(metric(Budget::AtMostPlus { extra: 10.0, of }, &[12.1], &[2.0]).missed());
         assert!(!metric(Budget::Absolute { max: 1.0 }, &[1.0], &[]).missed());
+        assert!(!metric(Budget::AtLeastAbsolute { min: 1.0 }, &[1.0], &[]).missed());
+        assert!(metric(Budget::AtLeastAbsolute { min: 1.0 }, &[0.9], &[]).missed());
     }
 
     #[test]

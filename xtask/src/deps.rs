@@ -57,7 +57,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         ],
     ),
     ("swb-testkit", &["swb-types", "swb-wire", "swb-vt"]),
-    ("swb-bench", &[]),
+    ("swb-bench", &["swb-turns", "swb-types", "swb-vt"]),
     ("xtask", &[]),
 ];
 

@@ -1,9 +1,12 @@
 //! Project tasks: `cargo xtask` lists them, `cargo xtask ci` runs what CI runs.
 
 mod coverage;
+mod demo;
 mod deny;
 mod deps;
+mod dist;
 mod docs;
+mod progress;
 mod purity;
 mod setup;
 mod steps;
@@ -12,7 +15,7 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 
 /// The tasks, with what they do.
-const TASKS: [(&str, &str); 12] = [
+const TASKS: [(&str, &str); 15] = [
     ("ci", "run every check and every test, installing what they need"),
     ("setup", "install what the tests need: programs, fonts, Python packages in .venv, npm packages"),
     ("deps", "check dependencies: directions, pure crates, licences, minimum Rust version"),
@@ -23,6 +26,15 @@ const TASKS: [(&str, &str); 12] = [
     ("connect-page", "write the page for tunnels as one file: target/connect-page/connect.html"),
     ("browser", "build swb and test the web page in Chromium (arguments go to Playwright)"),
     ("screenshots", "write the pictures of the web page in docs/screenshots"),
+    ("demo", "record the animation of the README, docs/screenshots/demo.svg"),
+    (
+        "dist",
+        "build packages in target/dist: `dist deb` a Debian package, `dist musl` a static binary, `dist` both",
+    ),
+    (
+        "terminal-pictures",
+        "write the pictures of programs in a terminal in docs/screenshots (arguments filter)",
+    ),
     ("pure", "compile the pure crates for a target without an operating system"),
     ("fuzz", "run each fuzz target for the given number of seconds (default 10)"),
 ];
@@ -44,7 +56,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         [] => {
             for (name, what) in TASKS {
-                println!("cargo xtask {name:<12} {what}");
+                println!("cargo xtask {name:<17} {what}");
             }
             Ok(())
         }
@@ -59,6 +71,12 @@ fn run(words: &[&str]) -> Result<()> {
         ["connect-page"] => steps::connect_page(),
         ["browser", arguments @ ..] => steps::browser(arguments),
         ["screenshots"] => steps::screenshots(),
+        ["demo"] => demo::record(),
+        ["dist"] => dist::deb(false).and_then(|()| dist::musl().map(drop)),
+        ["dist", "deb"] => dist::deb(false),
+        ["dist", "deb", "--static"] => dist::deb(true),
+        ["dist", "musl"] => dist::musl().map(drop),
+        ["terminal-pictures", filter @ ..] => steps::terminal_pictures(filter),
         ["pure"] => purity::target(),
         ["fuzz"] => steps::fuzz("10"),
         ["fuzz", seconds] => steps::fuzz(seconds),

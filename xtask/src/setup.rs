@@ -8,10 +8,13 @@ use std::process::{Command, Stdio};
 /// Where the tests in a browser are.
 pub(crate) const BROWSER_TESTS: &str = "tests/browser";
 
-/// Programs whose screens the tests look at, a desktop for the tests of hotkeys, a browser for those of the web page, and
+/// Shells and programs whose screens the tests look at, a desktop for the tests of hotkeys, a browser for those of the web page, and
 /// networks with routers and a STUN and TURN server, with the Debian packages they are in.
-const PROGRAMS: [(&str, &str); 18] = [
+const PROGRAMS: [(&str, &str); 21] = [
+    ("valgrind", "valgrind"),
     ("bash", "bash"),
+    ("fish", "fish"),
+    ("zsh", "zsh"),
     ("vim", "vim"),
     ("less", "less"),
     ("htop", "htop"),

@@ -1,5 +1,6 @@
 //! What CI consists of.
 
+use crate::progress::{self, Progress};
 use crate::{deny, deps, docs, purity, setup};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::{self, File};
@@ -35,7 +36,10 @@ pub(crate) fn ci() -> Result<()> {
     step("web page in a browser", || browser(&[]))?;
     println!("== tests, and beside them: the pure crates for a target without an operating system");
     let pure = BesideTask::start("pure", &["pure"])?;
-    let tested = tests();
+    let tested = {
+        let _progress = Progress::of("tests");
+        tests()
+    };
     let beside = [fuzzing, pure].map(BesideTask::finish);
     tested?;
     beside.into_iter().collect()
@@ -69,6 +73,7 @@ impl BesideTask {
     /// Waits for its end, and insists on its success.
     fn finish(mut self) -> Result<()> {
         let (name, log) = (self.name, Self::log(self.name));
+        let _progress = Progress::of(name);
         if !self.process.wait()?.success() {
             println!("{}", fs::read_to_string(&log).unwrap_or_default());
             bail!("`cargo xtask {name}` failed; its output is above, and in {}", log.display());
@@ -119,6 +124,12 @@ pub(crate) fn screenshots() -> Result<()> {
     in_browser(&["run", "screenshots"])
 }
 
+/// Pictures of what people see in a terminal; those whose test's name contains `filter`, or all.
+pub(crate) fn terminal_pictures(filter: &[&str]) -> Result<()> {
+    let mut test = command("cargo", &["test", "--quiet", "-p", "swb", "--test", "pictures", "--"]);
+    run(test.args(filter).env("SWB_PICTURES", root().join("docs/screenshots")))
+}
+
 fn in_browser(arguments: &[&str]) -> Result<()> {
     setup::npm_packages(setup::BROWSER_TESTS)?;
     // As the tests are built, so that CI compiles everything once.
@@ -162,7 +173,10 @@ fn tests() -> Result<()> {
 fn step(name: &str, action: impl FnOnce() -> Result<()>) -> Result<()> {
     println!("== {name}");
     let began = Instant::now();
-    action().with_context(|| name.to_owned())?;
+    let progress = Progress::of(name);
+    let done = action();
+    drop(progress);
+    done.with_context(|| name.to_owned())?;
     println!("== {name}: {:.0} s", began.elapsed().as_secs_f32());
     Ok(())
 }
@@ -185,8 +199,18 @@ pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     command
 }
 
+/// The beginning of a command line, as people would type it.
+fn line_of(command: &Command) -> String {
+    /// Words that say which command it is.
+    const WORDS: usize = 4;
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.take(WORDS).map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
 /// Runs a program and insists on its success.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    progress::runs(line_of(command));
     let status = command.status().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     ensure!(status.success(), "{:?} {:?} failed: {status}", command.get_program(), command.get_args());
     Ok(())

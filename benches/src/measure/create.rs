@@ -26,7 +26,8 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
     let ms = Unit::Milliseconds;
     Ok(vec![
         Metric::new("create", "request for a session until its program runs", ms, by_request).budget(budget),
-        Metric::new("create-command", "the same with the command line", ms, by_command),
+        Metric::new("create-command", "the same with the command line", ms, by_command)
+            .budget(Budget::AtMost { factor: 1.3, of: Kind::Dtach }),
     ])
 }
 

@@ -27,11 +27,26 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
             micros.insert(kind, vec![used.micros]);
         }
     }
+    let many = bench.scale.many;
+    let mut lineup = bench.lineup(&[Kind::Swb])?;
+    let crowd: Vec<(Kind, Used)> = lineup.stage(bench, |peer, gate| watch(peer, gate, many, window));
+    drop(lineup);
+    let crowd_ticks: Values = crowd.iter().map(|(kind, used)| (*kind, vec![used.ticks as f64])).collect();
+    let created = crowd.iter().map(|(kind, used)| (*kind, vec![used.reached])).collect();
     let title = format!("CPU of {sessions} idle sessions in {} s", window.as_secs());
     let exact = format!("{title}, by the scheduler's clock");
     Ok(vec![
         Metric::new("idle", title, Unit::Ticks, ticks).budget(Budget::Absolute { max: LIMIT }),
         Metric::new("idle-exact", exact, Unit::Microseconds, micros),
+        Metric::new(
+            "idle-many",
+            format!("CPU of {many} idle sessions in {} s", window.as_secs()),
+            Unit::Ticks,
+            crowd_ticks,
+        )
+        .budget(Budget::Absolute { max: LIMIT }),
+        Metric::new("idle-reached", format!("share of {many} sessions that answer"), Unit::Percent, created)
+            .budget(Budget::AtLeastAbsolute { min: 100.0 }),
     ])
 }
 
@@ -40,26 +55,30 @@ struct Used {
     ticks: u64,
     /// A process can use up to a tick without being charged one; this shows it.
     micros: f64,
+    /// Share of the sessions whose programs answered afterwards.
+    reached: f64,
 }
 
 impl Used {
     fn so_far(servers: &[u32]) -> Result<Self> {
         let ticks = servers.iter().map(|pid| proc::cpu_ticks(*pid)).sum::<Result<u64>>()?;
         let micros = servers.iter().map(|pid| proc::cpu_micros(*pid)).sum::<Result<f64>>()?;
-        Ok(Self { ticks, micros })
+        Ok(Self { ticks, micros, reached: 0.0 })
     }
 }
 
 fn watch(peer: &mut dyn Peer, gate: &Gate, sessions: u32, window: Duration) -> Result<Used> {
     let puppets: Result<Vec<Puppet>> =
         (0..sessions).map(|n| detached(peer, gate, &format!("i{n}"))).collect();
-    let puppets = puppets?;
+    let mut puppets = puppets?;
     let servers = peer.servers()?;
-    wait::pause(SETTLE);
+    wait::pause(SETTLE.min(window));
     let before = Used::so_far(&servers)?;
     wait::pause(window);
     let after = Used::so_far(&servers)?;
-    let used = Used { ticks: after.ticks - before.ticks, micros: after.micros - before.micros };
+    let answers = puppets.iter_mut().filter_map(|puppet| puppet.mark().ok()).count();
+    let reached = 100.0 * answers as f64 / f64::from(sessions);
+    let used = Used { ticks: after.ticks - before.ticks, micros: after.micros - before.micros, reached };
     eprintln!("idle: {} ticks, {:.0} µs with {} sessions", used.ticks, used.micros, puppets.len());
     Ok(used)
 }

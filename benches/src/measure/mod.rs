@@ -4,9 +4,12 @@ mod chat;
 mod create;
 mod detached;
 mod echo;
+mod fanout;
 mod idle;
 mod memory;
 mod reattach;
+mod restart;
+pub(crate) mod screen_model;
 mod throughput;
 mod tunnel;
 mod web;
@@ -31,6 +34,8 @@ pub(crate) enum Measure {
     Throughput,
     /// Output while nobody is attached
     Detached,
+    /// Output to many clients
+    Fanout,
     /// From key to echo, alone and beside a flooding session
     Echo,
     /// From the request for a session to its program's first act
@@ -41,8 +46,12 @@ pub(crate) enum Measure {
     Memory,
     /// CPU time of many idle sessions
     Idle,
+    /// From the end of a daemon until the next one has all sessions
+    Restart,
     /// From a model's server to the client of a conversation
     Chat,
+    /// The screen model and the detection of turns alone
+    Model,
     /// Terminals over WebSockets
     Web,
     /// Terminals through a tunnel
@@ -55,12 +64,15 @@ impl Measure {
         match self {
             Self::Throughput => throughput::take(bench),
             Self::Detached => detached::take(bench),
+            Self::Fanout => fanout::take(bench),
             Self::Echo => echo::take(bench),
             Self::Create => create::take(bench),
             Self::Reattach => reattach::take(bench),
             Self::Memory => memory::take(bench),
             Self::Idle => idle::take(bench),
+            Self::Restart => restart::take(bench),
             Self::Chat => chat::take(bench),
+            Self::Model => screen_model::take(bench),
             Self::Web => web::take(bench),
             Self::Tunnel => tunnel::take(bench),
         }
@@ -80,6 +92,12 @@ pub(crate) struct Scale {
     pub(crate) creates: u32,
     /// Idle sessions for the CPU measure.
     pub(crate) idle: u32,
+    /// The same for `swb` alone.
+    pub(crate) many: u32,
+    /// Sessions that a new daemon adopts.
+    pub(crate) adopted: u32,
+    /// How often the daemon dies.
+    pub(crate) restarts: u32,
     /// How long they are watched.
     pub(crate) window: Duration,
 }
@@ -93,13 +111,26 @@ impl Scale {
             keys: 300,
             creates: 20,
             idle: 500,
+            many: 2000,
+            adopted: 500,
+            restarts: 3,
             window: Duration::from_secs(10),
         }
     }
 
     /// For a look in between: well under a minute.
     pub(crate) fn quick() -> Self {
-        Self { rounds: 3, flood: 16 << 20, keys: 100, creates: 5, idle: 100, window: Duration::from_secs(3) }
+        Self {
+            rounds: 2,
+            flood: 4 << 20,
+            keys: 60,
+            creates: 3,
+            idle: 50,
+            many: 200,
+            adopted: 100,
+            restarts: 1,
+            window: Duration::from_secs(1),
+        }
     }
 }
 

@@ -32,6 +32,6 @@ pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
         Ok(start.elapsed().as_secs_f64() * 1e3)
     });
     let title = format!("attaching after {} MiB of output, until the end of it is shown", OUTPUT >> 20);
-    let budget = Budget::AtMost { factor: 3.0, of: Kind::Relay };
+    let budget = Budget::AtMost { factor: 1.0, of: Kind::Tmux };
     Ok(vec![Metric::new("reattach", title, Unit::Milliseconds, values).budget(budget)])
 }

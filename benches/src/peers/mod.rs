@@ -13,6 +13,7 @@ mod tmux;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -102,6 +103,11 @@ pub(crate) trait Peer {
 
     /// The processes that keep the sessions, without the programs in them.
     fn servers(&self) -> Result<Vec<u32>>;
+
+    /// A connection on which the session's output arrives, and whether in frames; for programs that have such a thing.
+    fn listen(&self, _session: &str) -> Result<(UnixStream, bool)> {
+        bail!("clients of it need a terminal")
+    }
 
     /// Starts a session with the command line that a user would type, where [`Peer::create`] does not.
     fn create_by_command(&mut self, session: &str, argv: &[OsString]) -> Result<()> {

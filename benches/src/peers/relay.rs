@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Child;
 
@@ -38,6 +39,10 @@ impl Peer for Relay {
         let mut command = self.place.command(&self.place.exe);
         command.arg(CLIENT).arg(self.socket(session));
         Terminal::spawn(command)
+    }
+
+    fn listen(&self, session: &str) -> Result<(UnixStream, bool)> {
+        Ok((UnixStream::connect(self.socket(session))?, false))
     }
 
     fn servers(&self) -> Result<Vec<u32>> {

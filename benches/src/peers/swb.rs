@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{Peer, Place, run};
@@ -84,6 +85,23 @@ impl Swb {
         self.connect()?.attach(session)
     }
 
+    /// How many sessions the daemon names; fails while there is none.
+    pub(crate) fn sessions(&self) -> Result<usize> {
+        let reply = self.connect()?.ask(&json!({"cmd": "ls"}))?;
+        Ok(reply["sessions"].as_array().map_or(0, Vec::len))
+    }
+
+    /// Kills the daemon; the keeper starts another one.
+    pub(crate) fn crash(&mut self) -> Result<()> {
+        let [_, daemon] = self.servers()?[..] else { bail!("no daemon") };
+        let pid = i32::try_from(daemon).ok().and_then(Pid::from_raw).context("no daemon")?;
+        kill_process(pid, Signal::KILL)?;
+        if self.daemon.id() == daemon {
+            self.daemon.wait()?;
+        }
+        Ok(())
+    }
+
     fn command(&self) -> Command {
         self.place.command(&self.place.swb)
     }
@@ -131,6 +149,14 @@ impl Peer for Swb {
         let mut command = self.command();
         command.args(["attach", session]);
         Terminal::spawn(command)
+    }
+
+    fn listen(&self, session: &str) -> Result<(UnixStream, bool)> {
+        let (cols, rows) = SIZE;
+        let mut control = self.connect()?;
+        let request = json!({"cmd": "attach", "session": session, "cols": cols, "rows": rows, "history": 0});
+        control.ask(&request)?;
+        Ok((control.stream, true))
     }
 
     fn servers(&self) -> Result<Vec<u32>> {

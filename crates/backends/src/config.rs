@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use swb_types::SavePolicy;
 
 /// `[chat]`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -12,8 +13,13 @@ pub struct ChatConfig {
     /// The agent that answers: a name from `[[agents]]`, a known agent, or `acp`, `llm`, `pty` for the first of that
     /// kind; `none` disables answers.
     pub backend: Option<String>,
+    /// Where the file says so, for messages: `line 3 of FILE`.
+    #[serde(skip)]
+    pub backend_place: Option<String>,
     /// What needs no approval.
     pub allow: Allow,
+    /// Whether `swb chat` saves conversations.
+    pub save: SavePolicy,
     /// How commands are confined.
     pub confinement: ConfinementConfig,
     /// Workspaces and their settings.

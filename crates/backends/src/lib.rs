@@ -31,6 +31,7 @@ use std::time::Instant;
 use swb_chat::{ConversationSettings, Workspace};
 use swb_engine::chat::{Agent, Backend, Backends, Boxed, Failure, Opening, program_of};
 use swb_engine::{Engine, Session};
+use swb_types::did_you_mean;
 use tokio::sync::mpsc;
 
 /// Known agents, by their command; the first one installed is used if none is configured.
@@ -93,6 +94,8 @@ pub struct AgentList {
     /// The configured agents, then the known agents that are installed, then the shell.
     agents: Vec<Arc<AgentConfig>>,
     configured: Option<String>,
+    /// Where the configuration names the default agent.
+    place: Option<String>,
 }
 
 impl AgentList {
@@ -110,7 +113,27 @@ impl AgentList {
             agents.push(AgentConfig::of_command("shell", AgentKind::Pty, vec![shell]));
         }
         let agents = agents.into_iter().map(Arc::new).collect();
-        Self { context, agents, configured: chat.backend.clone() }
+        Self { context, agents, configured: chat.backend.clone(), place: chat.backend_place.clone() }
+    }
+
+    /// What is wrong with the default agent of the configuration, if there is no such agent.
+    pub fn unknown_backend(&self) -> Option<String> {
+        let name = self.configured.as_deref().filter(|name| *name != "none" && self.named(name).is_none())?;
+        let mut known: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let meant = did_you_mean(name, known.iter().copied()).map(|question| format!("; {question}"));
+        known.extend(["acp", "llm", "pty", "none"]);
+        let place = self.place.as_deref().map(|place| format!(" ({place})")).unwrap_or_default();
+        Some(format!(
+            "chat.backend = \"{name}\"{place} names no agent{}; known: {}; others are added under [[agents]]",
+            meant.unwrap_or_default(),
+            known.join(", ")
+        ))
+    }
+
+    /// The agent of this name, or else the first of this kind.
+    fn named(&self, name: &str) -> Option<&Arc<AgentConfig>> {
+        let by_name = self.agents.iter().find(|agent| agent.name == name);
+        by_name.or_else(|| self.agents.iter().find(|agent| agent.kind.as_str() == name))
     }
 
     /// Chooses the agent for a conversation.
@@ -120,21 +143,23 @@ impl AgentList {
         workspace: &Workspace,
     ) -> Result<Arc<AgentConfig>, Failure> {
         let named = settings.agent.as_deref().or(workspace.agent.as_deref()).or(self.configured.as_deref());
-        let by_name = |name: &str| self.agents.iter().find(|agent| agent.name == name);
-        let by_kind = |kind: &str| self.agents.iter().find(|agent| agent.kind.as_str() == kind);
         let found = match named {
             Some("none") => {
                 let why = "no agent is configured: backend under [chat] is \"none\"; set it to the name of an agent";
                 return Err(Failure::NotConfigured(why.to_owned()));
             }
-            Some(wanted) => by_name(wanted).or_else(|| by_kind(wanted)),
+            Some(wanted) => self.named(wanted),
             None => self.agents.first(),
         };
+        let default = named.is_some() && named == self.configured.as_deref();
         found.cloned().ok_or_else(|| {
-            Failure::NotConfigured(format!(
-                "unknown agent '{}'; add it under [[agents]] in the configuration, or install it",
-                named.unwrap_or_default()
-            ))
+            let unknown = || {
+                format!(
+                    "unknown agent '{}'; add it under [[agents]] in the configuration, or install it",
+                    named.unwrap_or_default()
+                )
+            };
+            Failure::NotConfigured(self.unknown_backend().filter(|_| default).unwrap_or_else(unknown))
         })
     }
 }

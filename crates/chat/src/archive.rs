@@ -4,8 +4,8 @@ use crate::message::Author;
 use crate::saved::{SavedConversation, Summary};
 use crate::workspace::Workspace;
 use std::fmt;
-use std::path::Path;
-use swb_types::Timestamp;
+use std::path::{Path, PathBuf};
+use swb_types::{SessionName, Timestamp};
 
 /// Stores conversations and workspaces on disk. Calls block on the disk.
 ///
@@ -32,17 +32,36 @@ pub trait Archive: fmt::Debug + Send + Sync {
         most: usize,
     ) -> Result<Vec<SearchHit>, ArchiveError>;
 
+    /// The newest messages of users, at most `most`.
+    fn prompts(&self, most: usize) -> Result<Vec<FoundPrompt>, ArchiveError>;
+
     /// All stored workspaces.
     fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError>;
 
     /// Stores a workspace in place of the one with its path.
     fn keep_workspace(&self, workspace: &Workspace) -> Result<(), ArchiveError>;
+
+    /// Removes a workspace, if it is stored.
+    fn forget_workspace(&self, path: &Path) -> Result<(), ArchiveError>;
 }
 
 /// The archive cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ArchiveError(pub String);
+
+/// A message of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPrompt {
+    /// The conversation.
+    pub name: SessionName,
+    /// The workspace it belongs to.
+    pub workspace: PathBuf,
+    /// The message's time.
+    pub at: Timestamp,
+    /// Its text.
+    pub text: String,
+}
 
 /// A message that matches a search.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,11 +14,12 @@ pub mod limits;
 mod message;
 mod names;
 mod saved;
+mod search;
 mod settings;
 mod tool;
 mod workspace;
 
-pub use archive::{Archive, ArchiveError, SearchHit};
+pub use archive::{Archive, ArchiveError, FoundPrompt, SearchHit};
 pub use ask::{
     Answers, Approval, ApprovalAnswer, ApprovalId, ApprovalOption, ApprovalRequest, Decision, OptionKind,
     Question, QuestionId, QuestionItem, QuestionRequest, Unanswered,

@@ -32,3 +32,9 @@ pub const TOOL_CONTENT: usize = 16;
 pub const CLIENTS: usize = 256;
 /// Maximum number of characters in a title.
 pub const TITLE: usize = 120;
+/// Words of one search: each is looked for in every message.
+pub const SEARCH_WORDS: usize = 32;
+/// Bytes of one search: room for the longest words there are.
+pub const SEARCH_BYTES: usize = 4096;
+/// Bytes of the excerpt from a message that was found: a few lines of a terminal.
+pub const EXCERPT: usize = 400;

@@ -42,6 +42,17 @@ pub(crate) fn wants_colours() -> bool {
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// Whether the terminal shows more characters than those of ASCII: unless the locale names another encoding. Many
+/// systems set no locale, and their terminals use UTF-8.
+pub(crate) fn shows_unicode() -> bool {
+    let set = |key: &str| std::env::var(key).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|key| set(key));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.ends_with("utf-8") || locale.ends_with("utf8") || locale.contains("utf-8@")
+    })
+}
+
 /// Writes text for people that has colours of its own to standard output.
 pub(crate) fn print_coloured(text: &[u8]) -> Result<(), Failure> {
     print_bytes(&coloured(text))

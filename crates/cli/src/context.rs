@@ -3,10 +3,12 @@
 use crate::config::Config;
 use crate::console::{eprint_line, print_coloured, print_json_text, print_text};
 use crate::control_client::ControlClient;
+use crate::daemon_place::{self, SudoUser};
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::start_daemon;
 use serde::{Serialize, de::DeserializeOwned};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) config_file: Option<PathBuf>,
     /// Whether to print JSON.
     pub(crate) json: bool,
+    /// Whether the daemon's configuration was compared with that file.
+    pub(crate) config_checked: Cell<bool>,
     /// Whether the daemon is on another machine, at the other end of a tunnel: no command here starts it.
     pub(crate) remote: bool,
 }
@@ -39,12 +43,21 @@ impl Context {
             Failure::general("HOME is not set, but the paths of the sockets depend on it")
                 .hint("set HOME to your home directory")
         })?;
+        if let Some(user) = SudoUser::current().filter(|user| user.owns(&paths.home)) {
+            let name = user.name();
+            let text =
+                format!("this is root with the home directory of {name}, whose sessions root does not use");
+            return Err(Failure::general(text).hint(format!(
+                "run it without sudo, or as `sudo -u {name} swb`; `sudo -H swb` has the sessions of root"
+            )));
+        }
+        let paths = daemon_place::find(paths);
         // The daemon may run with another file already, and would not report that this one is missing.
         if let Some(file) = config_file.as_deref().filter(|file| !file.exists()) {
             return Err(Failure::general(format!("there is no configuration file {}", file.display()))
                 .hint("create it, or leave out --config"));
         }
-        Ok(Self { program, paths, config_file, json, remote: false })
+        Ok(Self { program, paths, config_file, json, config_checked: Cell::new(false), remote: false })
     }
 
     /// Connects to the daemon; starts it, and reports that, if none is running.
@@ -59,8 +72,12 @@ impl Context {
         }
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
         let mut control = running.control;
+        if let Some(file) = self.config_file.as_deref().filter(|_| running.started.is_none()) {
+            self.check_config(&mut control, file);
+        }
         if let Some(pid) = running.started {
             eprint_line(format_args!("{}: started the daemon (pid {pid})", self.program));
+            self.note_sudo();
             // The command that starts a daemon reports its warnings (XS-1).
             if let Ok(status) = control.request::<StatusReply>(&Operation::Status) {
                 for warning in status.warnings {
@@ -71,12 +88,45 @@ impl Context {
         Ok(control)
     }
 
+    /// Reports, once, that a daemon that was running before has another configuration than the one the user has given.
+    fn check_config(&self, control: &mut ControlClient, given: &Path) {
+        if self.config_checked.replace(true) {
+            return;
+        }
+        let status = control.request_within::<StatusReply>(&Operation::Status, Some(limits::NAMES));
+        let Some(used) = status.ok().and_then(|status| status.daemon.config).map(PathBuf::from) else {
+            return;
+        };
+        let full = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        if full(&used) == full(given) {
+            return;
+        }
+        eprint_line(format_args!(
+            "{}: --config {} has no effect on the daemon, which is running with {}\nhint: `swb shutdown` stops it, and \
+             sessions keep running; the next command starts it with the file it is given",
+            self.program,
+            given.display(),
+            used.display()
+        ));
+    }
+
     /// Connects to the daemon if it is running.
     pub(crate) fn connect_if_running(&self) -> Result<Option<ControlClient>, Failure> {
         if let Some(control) = ControlClient::inherited()? {
             return Ok(Some(control));
         }
-        start_daemon::find(&self.paths)
+        let found = start_daemon::find(&self.paths)?;
+        if found.is_none() {
+            self.note_sudo();
+        }
+        Ok(found)
+    }
+
+    /// Says whose sessions root sees, where the user may have meant their own.
+    fn note_sudo(&self) {
+        if let Some(user) = SudoUser::current() {
+            eprint_line(format_args!("{}: {}", self.program, user.note()));
+        }
     }
 
     /// Sends a request that may be repeated without harm.
@@ -126,6 +176,9 @@ impl Context {
     /// All sessions, including ended ones that are still listed.
     pub(crate) fn sessions(&self) -> Result<Vec<SessionItem>, Failure> {
         let reply: LsReply = self.query(&Operation::Ls(Ls { details: true, all: true }))?;
+        if reply.sessions.is_empty() {
+            self.note_sudo();
+        }
         Ok(reply.sessions)
     }
 
@@ -135,7 +188,7 @@ impl Context {
             return self.only_session();
         }
         if let Some(name) = name {
-            return Ok(name);
+            return self.session(name);
         }
         let here = workspace(None)?;
         newest_in(self.sessions()?, &here).map(|session| session.name).ok_or_else(|| {
@@ -283,6 +336,7 @@ mod tests {
             origin: Origin::Run,
             offset: swb_types::Offset(0),
             agent: None,
+            turns: 0,
         };
         SessionItem {
             name: name.into(),

@@ -23,6 +23,11 @@ pub(crate) struct ControlClient {
 impl ControlClient {
     /// Connects and performs the handshake; `None` if no daemon is listening.
     pub(crate) fn open(socket: &Path) -> Result<Option<Self>, Failure> {
+        Self::open_within(socket, limits::HANDSHAKE)
+    }
+
+    /// The same with another limit for the reply to the handshake.
+    pub(crate) fn open_within(socket: &Path, limit: Duration) -> Result<Option<Self>, Failure> {
         let stream = match own_socket::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
@@ -37,7 +42,7 @@ impl ControlClient {
             }
         };
         let mut control = Self { stream };
-        control.handshake()?;
+        control.handshake(limit)?;
         Ok(Some(control))
     }
 
@@ -45,7 +50,7 @@ impl ControlClient {
     pub(crate) fn inherited() -> Result<Option<Self>, Failure> {
         let Some(stream) = inherited_connection::open()? else { return Ok(None) };
         let mut control = Self { stream };
-        control.handshake()?;
+        control.handshake(limits::HANDSHAKE)?;
         Ok(Some(control))
     }
 
@@ -88,8 +93,8 @@ impl ControlClient {
         self.stream
     }
 
-    fn handshake(&mut self) -> Result<(), Failure> {
-        self.stream.set_read_timeout(Some(limits::HANDSHAKE))?;
+    fn handshake(&mut self, limit: Duration) -> Result<(), Failure> {
+        self.stream.set_read_timeout(Some(limit))?;
         let mut message = Vec::new();
         control::encode_json(&Handshake::full(), &mut message)
             .map_err(|error| Failure::general(error.to_string()))?;

@@ -77,6 +77,11 @@ impl Failure {
         self
     }
 
+    /// The hint so far.
+    pub(crate) fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Why it failed.
     pub(crate) fn kind(&self) -> FailureKind {
         self.kind
@@ -133,9 +138,12 @@ impl From<ErrorReply> for Failure {
         let mut failure = match reply.error {
             ErrorCode::SessionNotFound => failure(FailureKind::NoSession).hint("`swb ls` lists the sessions"),
             ErrorCode::SessionExists => {
-                let name = reply.session.as_deref().unwrap_or("NAME");
+                let attach = reply
+                    .session
+                    .as_deref()
+                    .map(|name| format!("attach to it with `swb attach {name}`, or "));
                 failure(FailureKind::Exists)
-                    .hint(format!("attach to it with `swb attach {name}`, or choose another name with `-n`"))
+                    .hint(format!("{}choose another name with `-n`", attach.unwrap_or_default()))
             }
             ErrorCode::InvalidCommand => failure(FailureKind::Invalid),
             ErrorCode::PtyNotFound => {

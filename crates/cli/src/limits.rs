@@ -57,6 +57,11 @@ pub(crate) const INPUT_KEPT: usize = 512 * 1024;
 pub(crate) const INPUT_IN_DOUBT: Duration = Duration::from_secs(20);
 /// Ranges of output gathered into one write: enough for a system call to be worth it.
 pub(crate) const WRITE_PIECES: usize = 16;
+/// Output read directly after which the daemon is told: seldom enough to cost nothing, often enough that a program
+/// never waits for a client that reads (the daemon lets it be half a ring ahead).
+pub(crate) const DIRECT_REPORT: u64 = 64 * 1024;
+/// Sleep for output that is read directly; it is over when there is some. Long, since nothing depends on it.
+pub(crate) const DIRECT_SLEEP: Duration = Duration::from_secs(60 * 60);
 /// How long attach waits for a terminal that takes no output when the user leaves and output is left.
 pub(crate) const REST: Duration = Duration::from_millis(500);
 /// How long attach waits for a terminal that takes no output to restore its modes: the user has to live with
@@ -68,6 +73,20 @@ pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
 /// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
 /// it.
 pub(crate) const SEQUENCE: Duration = Duration::from_millis(250);
+/// Characters of a notification on a terminal: a line.
+pub(crate) const NOTIFICATION_BODY: usize = 200;
+/// Bytes of notifications that wait for the end of a sequence of the program: a dozen of them.
+pub(crate) const NOTIFICATION_BYTES: usize = 4096;
+/// How long after a key a user counts as typing into the session, and needs no notification about it.
+pub(crate) const NOTIFY_TYPING: Duration = Duration::from_secs(5);
+/// How long the prefix key waits for the next key before it detaches: time to find a key, and short enough not to seem
+/// stuck.
+pub(crate) const PREFIX: Duration = Duration::from_millis(700);
+/// How long after attaching the title shows a session whose agent's state is not known: a command that prints something and
+/// ends leaves the title alone.
+pub(crate) const PLAIN_TITLE: Duration = Duration::from_secs(2);
+/// Bytes of a program's title that are kept: more than a window shows.
+pub(crate) const TITLE: usize = 256;
 /// Keys in a detach sequence: more than a person would type.
 pub(crate) const DETACH_KEYS: usize = 16;
 
@@ -75,6 +94,14 @@ pub(crate) const DETACH_KEYS: usize = 16;
 
 /// Bytes of a recording's line. Recorders write what a program writes in a moment, which is far less.
 pub(crate) const CAST_LINE: u64 = 16 * 1024 * 1024;
+/// Time between two pictures of an animation, at the least: eyes see no more.
+pub(crate) const ANIMATION_FRAME: Duration = Duration::from_millis(50);
+/// Bytes of the pieces of an animation: browsers and repositories take them without trouble. Beyond, pictures are merged.
+pub(crate) const ANIMATION_BYTES: usize = 2 << 20;
+/// How long an animation shows its last picture before it begins again.
+pub(crate) const ANIMATION_HOLD: Duration = Duration::from_secs(3);
+/// The longest pause in an animation if none is given: nobody looks at a still picture for longer.
+pub(crate) const ANIMATION_PAUSE: Duration = Duration::from_secs(2);
 /// Bytes of output in one line: a line is written at once, and readers keep a whole one in memory.
 pub(crate) const CAST_OUTPUT: usize = 64 * 1024;
 
@@ -92,6 +119,13 @@ pub(crate) const CHAT_KEPT: usize = 100_000;
 pub(crate) const CHAT_UNSENT: usize = 64 * 1024;
 /// How long the daemon may take to reply to a request that needs no agent.
 pub(crate) const CHAT_REPLY: Duration = Duration::from_secs(15);
+/// How long after a change the daemon saves a conversation: soon enough that a crash takes at most a sentence, and long
+/// enough that an answer is not written for each word.
+pub(crate) const CHAT_SAVE_SECONDS: u64 = 2;
+/// Messages that wait for the end of an answer: a screenful; more would be a conversation without its answers.
+pub(crate) const CHAT_QUEUE: usize = 20;
+/// Earlier prompts that a search looks through, the newest ones: years of them.
+pub(crate) const CHAT_PROMPTS: u64 = 2000;
 /// How often progress is redrawn: a spinner turns smoothly enough.
 pub(crate) const CHAT_TICK: Duration = Duration::from_millis(200);
 /// How often an idle client sends a sign of life: well within the daemon's timeout for idle connections.
@@ -119,6 +153,16 @@ pub(crate) const LEAVE_TWICE: Duration = Duration::from_secs(1);
 /// How long after another key a key counts as typing, which approves nothing.
 pub(crate) const TYPING: Duration = Duration::from_millis(800);
 
+/// How long the daemon may take to list its sessions before a name is taken as it is.
+pub(crate) const NAMES: Duration = Duration::from_secs(2);
+
+// ---- completion ----
+
+/// How long a Tab may take, whatever the daemon does: longer would feel as if the shell hung.
+pub(crate) const COMPLETION: Duration = Duration::from_millis(500);
+/// Names offered at one Tab: no one reads more, and a shell takes long to lay them out.
+pub(crate) const CANDIDATES: usize = 1000;
+
 // ---- commands ----
 
 /// Characters of an approval's title in the list: a line of 80 columns with the rest.
@@ -135,7 +179,9 @@ pub(crate) const RECORDINGS_DEPTH: usize = 8;
 pub(crate) const TOOL_LINES: usize = 3;
 /// How long a hook takes, whatever the daemon is doing: the agent waits for it.
 pub(crate) const HOOK: Duration = Duration::from_secs(1);
-/// Bytes of a hook's event that are read; those of claude hold a tool's parameters.
+/// Bytes of an agent's configuration file: far more than people write.
+pub(crate) const AGENT_CONFIG: u64 = 1 << 20;
+/// Bytes of a hook's event that are read; they hold a tool's parameters and results.
 pub(crate) const HOOK_EVENT: u64 = 1 << 20;
 /// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
 pub(crate) const SEND: usize = 512 * 1024;
@@ -200,6 +246,19 @@ pub(crate) const CLIPPYCTL_REPLY: Duration = Duration::from_secs(30);
 /// Bytes read at once: most replies are shorter.
 pub(crate) const CLIPPYCTL_READ: usize = 64 * 1024;
 
+// ---- doctor ----
+
+/// How long all checks together may take: longer than each of them, and as long as a person waits without wondering.
+pub(crate) const DOCTOR: Duration = Duration::from_secs(10);
+/// How long the daemon may take for each reply; it needs a millisecond, and up to a second while it restarts.
+pub(crate) const DOCTOR_REPLY: Duration = Duration::from_secs(3);
+/// How long a program may take to print its version: those in JavaScript on a cold disk need a few seconds.
+pub(crate) const DOCTOR_PROGRAM: Duration = Duration::from_secs(6);
+/// Characters of a version that are shown.
+pub(crate) const DOCTOR_VERSION: usize = 60;
+/// Size of a terminal for which programs are made, at the least.
+pub(crate) const USUAL_TERMINAL: (u16, u16) = (80, 24);
+
 // ---- hotkeys ----
 
 /// How long a broker may take to reply to a hotkey's request; after that it counts as lost.
@@ -218,25 +277,12 @@ pub(crate) const PROCESS_DEPTH: usize = 1024;
 pub(crate) const TMUX_COMMAND: Duration = Duration::from_secs(5);
 /// Bytes read from tmux at once, and the longest line: a word and the number of a pane.
 pub(crate) const TMUX_READ: usize = 4096;
-/// Notifications that wait for the bus: more than a person reads.
-pub(crate) const NOTIFICATIONS: usize = 16;
-/// Characters of a notification.
-pub(crate) const NOTIFICATION_TEXT: usize = 500;
-/// How long the bus may take for each step; it may have to start the notification service.
-pub(crate) const NOTIFICATION: Duration = Duration::from_secs(5);
-/// How long the end of the client waits for the last notification.
-pub(crate) const NOTIFICATIONS_END: Duration = Duration::from_secs(1);
-/// Bytes of a line with which the bus confirms who we are.
-pub(crate) const BUS_LINE: u64 = 512;
-/// Messages of the bus before the reply: one signal is usual.
-pub(crate) const BUS_MESSAGES: usize = 64;
-/// Bytes of a message of the bus: replies are below a hundred.
-pub(crate) const BUS_MESSAGE: usize = 64 * 1024;
-
 // ---- trust ----
 
 /// Bytes of the configuration file: a hundred times what the longest one has.
 pub(crate) const CONFIG_FILE: u64 = 1 << 20;
+/// Bytes of the record of the runtime directory: a path, of which the system takes no longer one.
+pub(crate) const PLACE_RECORD: u64 = 4097;
 /// Bytes of a coop.toml that can be trusted; the daemon reads no longer one.
 pub(crate) const COOPFILE: u64 = 1 << 20;
 /// Bytes of the answer to a question: a word and a line break.
@@ -250,3 +296,30 @@ pub(crate) const QR_ROWS: usize = 24;
 pub(crate) const TUNNEL_CONNECT: Duration = Duration::from_secs(300);
 /// How long a web server may take to pass on an offer or an answer.
 pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);
+
+// ---- the list ----
+
+/// How often ages on the screen may change: a minute is the smallest step, and nobody notices a few seconds.
+pub(crate) const TOP_TICK: Duration = Duration::from_secs(10);
+/// How long the selection rests before the session is watched: less than a person notices, more than a held key takes.
+pub(crate) const TOP_SETTLE: Duration = Duration::from_millis(25);
+/// How long events that belong together are gathered before the sessions are listed.
+pub(crate) const TOP_GATHER: Duration = Duration::from_millis(10);
+/// Pause between two lists of the sessions, however many events there are: a list of 500 takes a few milliseconds.
+pub(crate) const TOP_LIST_PAUSE: Duration = Duration::from_millis(200);
+/// Age of what no event reports at which a key renews it.
+pub(crate) const TOP_RENEW: Duration = Duration::from_secs(2);
+/// Longest pause between two attempts to reach a daemon that was shut down.
+pub(crate) const TOP_RETRY: Duration = Duration::from_secs(2);
+/// Requests on their way over the common connection: enough to fill the screen at once, and no flood.
+pub(crate) const TOP_QUICK: usize = 8;
+/// Actions on their way at the same time: more than a person starts.
+pub(crate) const TOP_ACTIONS: usize = 16;
+/// Keys that wait for the first list: it takes a few milliseconds.
+pub(crate) const TOP_AHEAD: usize = 256;
+/// Bytes that wait to be sent on one connection; a daemon that takes less hangs.
+pub(crate) const TOP_UNSENT: usize = 1 << 20;
+/// Reads of one connection before the others get their turn.
+pub(crate) const TOP_READS: usize = 16;
+/// How long an agent may take to answer a line that was typed in the list.
+pub(crate) const TOP_ASK: Duration = Duration::from_secs(3600);

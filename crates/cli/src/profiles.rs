@@ -4,7 +4,7 @@ use crate::console::eprint_line;
 use crate::error::Failure;
 use std::sync::Arc;
 use swb_turns::{Profile, Profiles};
-use swb_types::Paths;
+use swb_types::{Paths, did_you_mean};
 
 /// Loads the profiles, and warns about those of the user that are ignored because they are invalid.
 pub(crate) fn load(program: &str) -> Result<Profiles, Failure> {
@@ -20,8 +20,11 @@ pub(crate) fn load(program: &str) -> Result<Profiles, Failure> {
 pub(crate) fn named(profiles: &Profiles, name: &str) -> Result<Arc<Profile>, Failure> {
     let found = profiles.named(name).or_else(|| for_program(profiles, name));
     found.ok_or_else(|| {
+        let known = profiles.names();
+        let meant =
+            did_you_mean(name, known.iter().copied()).map(|question| question + " ").unwrap_or_default();
         Failure::usage(format!("there is no detection profile '{name}'"))
-            .hint(format!("available: {}", profiles.names().join(", ")))
+            .hint(format!("{meant}available: {}", known.join(", ")))
     })
 }
 

@@ -5,20 +5,25 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a regular file of at most `max` bytes of text, once. A FIFO or a device in its place is an error, and does not
-/// block.
-pub(crate) fn read_text(path: &Path, max: u64) -> io::Result<String> {
+/// Reads a regular file of at most `max` bytes, once. A FIFO or a device in its place is an error, and does not block.
+pub(crate) fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    let mut text = String::new();
-    file.take(max.saturating_add(1)).read_to_string(&mut text)?;
-    if text.len() as u64 > max {
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {max} bytes")));
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// The same for text.
+pub(crate) fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    let text = String::from_utf8(read(path, max)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8"))
 }
 
 #[cfg(test)]

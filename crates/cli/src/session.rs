@@ -1,13 +1,19 @@
 //! Creating sessions and attaching to them: what several commands share.
 
+use crate::attach::notification::detect;
 use crate::attach::stream_protocol::ControlStream;
-use crate::attach::{self, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput, ResumePoint};
+use crate::attach::{
+    self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput,
+    ResumePoint,
+};
+use crate::console::eprint_line;
 use crate::context::{self, Context};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
+use crate::top::{self, ListStart, TopChoice};
 use rustix::process::{Pid, getpid};
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
@@ -16,7 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{Attached, Create, Created, Operation, Shell};
+use swb_wire::control::{Attached, Create, Created, Operation, Shell, TerminalMeans};
 
 /// What to attach to, and how.
 #[derive(Debug, Clone)]
@@ -33,12 +39,33 @@ pub(crate) struct Target {
     pub(crate) scrollback: Option<u64>,
     /// Whether the session is new, so that no client has seen its output.
     pub(crate) fresh: bool,
+    /// Whether this terminal has just shown a session: only the list was open in between.
+    pub(crate) returning: bool,
 }
 
 impl Target {
     /// The command of an existing session.
     pub(crate) fn existing(session: String) -> Self {
-        Self { session, pty: PtyId::AGENT, watch: false, detach_key: None, scrollback: None, fresh: false }
+        Self {
+            session,
+            pty: PtyId::AGENT,
+            watch: false,
+            detach_key: None,
+            scrollback: None,
+            fresh: false,
+            returning: false,
+        }
+    }
+
+    /// Another session on the same terminal, chosen in the list.
+    fn switched(&self, session: String) -> Self {
+        let (watch, detach_key) = (self.watch, self.detach_key.clone());
+        Self { watch, detach_key, returning: true, ..Self::existing(session) }
+    }
+
+    /// The same session once more, after the list; its scrollback is on the terminal already.
+    fn again(self) -> Self {
+        Self { fresh: false, returning: true, scrollback: Some(0), ..self }
     }
 
     /// How to connect to its stream, and to reconnect. A terminal gets pictures of the screen; anything else gets
@@ -52,6 +79,9 @@ impl Target {
             pictures: isatty(stdout()).then_some(Pictures { scrollback: self.scrollback }),
             sizes: false,
             input: (!self.watch).then(input_stream).flatten(),
+            sized: size::current().is_some(),
+            remote: context.remote,
+            direct: !self.watch,
         }
     }
 
@@ -79,11 +109,11 @@ pub(crate) fn create(context: &Context, request: Create) -> Result<Created, Fail
 pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Option<String>) -> Outcome {
     let mut target = Target { detach_key, fresh: true, ..Target::existing(String::new()) };
     // Checked first, so that an invalid key leaves no session behind.
-    let keys = keys(context, &target)?;
+    let _valid = keys(context, &target)?;
     let mut control = context.connect()?;
     let created: Created = control.request(&Operation::Create(request))?;
     target.session = created.session;
-    stay(context, &target, keys, Some(control))
+    visit(context, Visit::Attach(target), Some(control))
 }
 
 /// The request for a session that runs `argv` as if it had been started by this process.
@@ -110,11 +140,77 @@ pub(crate) fn from_here(workspace: String, argv: Vec<String>) -> Create {
 
 /// Attaches to a session until it ends or the user detaches; returns its exit code.
 pub(crate) fn go(context: &Context, target: &Target) -> Outcome {
-    stay(context, target, keys(context, target)?, None)
+    visit(context, Visit::Attach(target.clone()), None)
 }
 
-/// Attaches, over the connection `open` if there is one, until the end.
-fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<ControlClient>) -> Outcome {
+/// Does what the user chose in the list; returns the exit code.
+pub(crate) fn follow_choice(context: &Context, choice: TopChoice) -> Outcome {
+    match Visit::chosen(choice, &Target::existing(String::new())) {
+        Ok(visit_next) => visit(context, visit_next, None),
+        Err(code) => Ok(code.unwrap_or(0)),
+    }
+}
+
+/// A terminal of a session to be shown next.
+enum Visit {
+    Attach(Target),
+    Shell { target: Target, argv: Vec<String>, force_new: Option<bool> },
+}
+
+impl Visit {
+    /// What a choice in the list leads to on a terminal that has shown `before`; else how this process ends, or `None` if the
+    /// user only left the list.
+    fn chosen(choice: TopChoice, before: &Target) -> Result<Self, Option<u8>> {
+        match choice {
+            TopChoice::Attach(session) => Ok(Self::Attach(before.switched(session))),
+            TopChoice::Shell(session) => Ok(Self::Shell {
+                target: Target { fresh: true, watch: false, ..before.switched(session) },
+                argv: vec![context::shell()],
+                force_new: Some(true),
+            }),
+            TopChoice::Ended(code) => Err(Some(code)),
+            TopChoice::Quit => Err(None),
+        }
+    }
+}
+
+/// Shows a terminal, over the connection `open` if there is one, and whatever the user chooses in the list over it, until the
+/// end.
+fn visit(context: &Context, mut next: Visit, mut open: Option<ControlClient>) -> Outcome {
+    loop {
+        let (target, plan) = match next {
+            Visit::Attach(target) => match attach_plan(context, &target, open.take()) {
+                Err(failure) if target.returning && failure.kind() == FailureKind::NoSession => {
+                    eprint_line(format_args!("[session {} has ended]", target.session));
+                    return Ok(0);
+                }
+                plan => {
+                    let plan = plan?;
+                    (target, plan)
+                }
+            },
+            Visit::Shell { target, argv, force_new } => shell_plan(context, target, argv, force_new)?,
+        };
+        let (ending, typed) = attach::run_until_list(plan)?;
+        let AttachEnd::ListRequested { help } = ending else {
+            return attach::report(&target.session, ending);
+        };
+        let list = ListStart { home: Some(target.session.clone()), typed, help, ..ListStart::default() };
+        next = match Visit::chosen(top::choose(context, list)?, &target) {
+            Ok(next) => next,
+            Err(None) => Visit::Attach(target.again()),
+            Err(Some(code)) => return Ok(code),
+        };
+    }
+}
+
+/// Requests the stream of a session's terminal, over the connection `open` if there is one.
+fn attach_plan(
+    context: &Context,
+    target: &Target,
+    open: Option<ControlClient>,
+) -> Result<AttachOptions, Failure> {
+    let keys = keys(context, target)?;
     let own_size = size::current();
     let route = target.route(context);
     let request = Operation::Attach(route.request(target.start(), own_size));
@@ -125,11 +221,18 @@ fn stay(context: &Context, target: &Target, keys: Vec<DetachKey>, open: Option<C
         return Err(Failure::general(text).hint("detach first, or name another session"));
     }
     let size = own_size.unwrap_or(Size::DEFAULT);
-    attach::run_and_report(plan(target, route, socket, &attached, keys, size))
+    let (around, notify) = (around(context, target), notified_by(context));
+    Ok(AttachOptions { around, notify, ..plan(target, route, socket, &attached, keys, size) })
+}
+
+/// What `swb` does around a session; under another name it behaves like the program of that name.
+fn around(context: &Context, target: &Target) -> AroundSession {
+    let own = context.program == "swb" && isatty(stdout());
+    AroundSession { prefix: own, title: own, returning: target.returning }
 }
 
 /// Whether this process is one of `pid`'s descendants.
-fn runs_below(pid: u32) -> bool {
+pub(crate) fn runs_below(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|pid| *pid != Pid::INIT) else {
         return false;
     };
@@ -146,6 +249,16 @@ pub(crate) fn open_shell(
     argv: Vec<String>,
     force_new: Option<bool>,
 ) -> Outcome {
+    visit(context, Visit::Shell { target, argv, force_new }, None)
+}
+
+/// Requests another shell in a session; the target returned is its terminal.
+fn shell_plan(
+    context: &Context,
+    target: Target,
+    argv: Vec<String>,
+    force_new: Option<bool>,
+) -> Result<(Target, AttachOptions), Failure> {
     let keys = keys(context, &target)?;
     let size = size::current().unwrap_or(Size::DEFAULT);
     let mut route = target.route(context);
@@ -161,12 +274,17 @@ pub(crate) fn open_shell(
         offsets: true,
         repaint: route.pictures.is_some(),
         input: route.input,
+        notify: route.pictures.is_some(),
+        direct: route.direct,
         ..Shell::default()
     });
     let mut control = context.connect()?;
     let attached: Attached = control.request(&request)?;
     route.pty = attached.pty.unwrap_or(target.pty);
-    attach::run_and_report(plan(&target, route, control.into_stream(), &attached, keys, size))
+    let there = Target { pty: route.pty, ..target.clone() };
+    let (around, notify) = (around(context, &target), notified_by(context));
+    let plan = plan(&target, route, control.into_stream(), &attached, keys, size);
+    Ok((there, AttachOptions { around, notify, ..plan }))
 }
 
 /// Attaches, over the connection `open` if there is one; retries if the daemon dies before it replies,
@@ -202,6 +320,14 @@ fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
     Ok(keys)
 }
 
+/// How the user's terminal is notified: as configured, or by what it understands.
+fn notified_by(context: &Context) -> TerminalMeans {
+    match context.config().map(|config| config.terminal).unwrap_or_default() {
+        TerminalMeans::Auto => detect(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
+        configured => configured,
+    }
+}
+
 fn plan(
     target: &Target,
     route: ResumePoint,
@@ -224,6 +350,8 @@ fn plan(
         keyboard: if target.watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
+        notify: TerminalMeans::None,
+        around: AroundSession::default(),
     }
 }
 

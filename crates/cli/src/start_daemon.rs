@@ -172,7 +172,7 @@ fn lock(path: &Path) -> Result<File, Failure> {
 
 fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningDaemon, Failure> {
     let mut log = DaemonLog::open(&paths.daemon_log());
-    let mut child = spawn(config, log.stdio())?;
+    let mut child = spawn(paths, config, log.stdio())?;
     let pid = child.id();
     let died = i32::try_from(pid)
         .ok()
@@ -198,11 +198,16 @@ fn start(paths: &Paths, config: Option<&Path>, socket: &Path) -> Result<RunningD
     }
 }
 
-fn spawn(config: Option<&Path>, stderr: Stdio) -> Result<Child, Failure> {
+fn spawn(paths: &Paths, config: Option<&Path>, stderr: Stdio) -> Result<Child, Failure> {
     sys::keep_descriptors_private();
     // The name decides what the program does, and this one may have been started as `keepty`.
     let mut command = Command::new(own_program());
     command.arg0("swb").arg("daemon").arg("--auto");
+    // The place where its keeper waits may not be that of the environment.
+    match &paths.runtime {
+        Some(dir) => command.env("XDG_RUNTIME_DIR", dir),
+        None => command.env_remove("XDG_RUNTIME_DIR"),
+    };
     if let Some(config) = config {
         // The daemon has another working directory.
         command.arg("--config").arg(std::path::absolute(config)?);

@@ -14,6 +14,8 @@ use std::io;
 use std::path::Path;
 use swb_backends::config::{AgentConfig, ChatConfig};
 use swb_engine::file_access;
+use swb_operations::notify::NotificationsConfig;
+use swb_types::SizePolicy;
 
 /// The whole configuration file; every section is optional.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -38,6 +40,8 @@ pub struct Config {
     pub chat: ChatConfig,
     /// The configured agents.
     pub agents: Vec<AgentConfig>,
+    /// What is reported when an agent asks, finishes or ends.
+    pub notifications: NotificationsConfig,
     /// The command line.
     pub cli: CliConfig,
     /// The web servers.
@@ -73,11 +77,14 @@ pub struct ScreenConfig {
     /// Whether screens are kept up to date all the time, and the daemon replies to terminal queries while no
     /// terminal is attached.
     pub follow: bool,
+    /// Which of several windows decides the size of a terminal.
+    #[serde(alias = "window-size")]
+    pub window_size: SizePolicy,
 }
 
 impl Default for ScreenConfig {
     fn default() -> Self {
-        Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true }
+        Self { scrollback: swb_engine::limits::SCROLLBACK, follow: true, window_size: SizePolicy::default() }
     }
 }
 
@@ -212,6 +219,21 @@ fn read(path: &Path, named: bool) -> io::Result<String> {
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not respond")))
 }
 
+/// The line in which `chat.backend` is set.
+fn backend_line(text: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct File {
+        chat: Chat,
+    }
+    #[derive(Deserialize)]
+    struct Chat {
+        backend: toml::Spanned<String>,
+    }
+    let file: File = toml::from_str(text).ok()?;
+    let before = text.get(..file.chat.backend.span().start)?;
+    Some(before.matches('\n').count() + 1)
+}
+
 impl Config {
     /// Reads the file at `path`; it may be missing unless it is `required`.
     pub fn load(path: &Path, required: bool) -> Result<Self> {
@@ -221,7 +243,11 @@ impl Config {
             }
             text => text.with_context(|| format!("cannot read the configuration file {}", path.display()))?,
         };
-        Self::parse(&text).with_context(|| format!("invalid configuration file {}", path.display()))
+        let config = Self::parse(&text);
+        let mut config = config.with_context(|| format!("invalid configuration file {}", path.display()))?;
+        let line = config.chat.backend.is_some().then(|| backend_line(&text)).flatten();
+        config.chat.backend_place = line.map(|line| format!("line {line} of {}", path.display()));
+        Ok(config)
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -253,6 +279,9 @@ impl Config {
             turns.turn_bytes
         );
         config.scriptschnell.check()?;
+        if let Some(problem) = config.notifications.problem() {
+            anyhow::bail!("{problem}");
+        }
         config.check_agents()?;
         Ok(config)
     }
@@ -306,11 +335,25 @@ mod tests {
         assert!(Config::parse("[nonsense]\n").is_err());
         assert!(Config::parse("[daemon]\nring_bytes = 5\n").is_err());
         assert!(Config::parse("[screen]\nscrollback = 25000\n").is_ok());
+        let window_size = |word: &str| Config::parse(&format!("[screen]\nwindow_size = \"{word}\"\n"));
+        assert_eq!(Config::default().screen.window_size, SizePolicy::Latest);
+        for policy in [SizePolicy::Latest, SizePolicy::Smallest, SizePolicy::Largest, SizePolicy::Manual] {
+            assert_eq!(window_size(policy.as_str()).unwrap().screen.window_size, policy);
+        }
+        let error = window_size("newest").unwrap_err().to_string();
+        assert!(error.contains("`latest`") && error.contains("`manual`"), "{error}");
         assert!(Config::parse("[screen]\nscrollback = 25001\n").is_err());
         assert!(Config::parse("[turns]\nkeep = 1\nturn_bytes = 15728640\n").is_ok());
         for wrong in ["keep = 0", "keep = 10001", "turn_bytes = 0", "turn_bytes = 15728641"] {
             assert!(Config::parse(&format!("[turns]\n{wrong}\n")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_line_of_the_default_agent_is_known() {
+        assert_eq!(backend_line("# a\n[chat]\n\nbackend = \"x\"\n"), Some(4));
+        assert_eq!(backend_line("chat.backend = 'x'"), Some(1));
+        assert_eq!(backend_line("[chat]\n"), None);
     }
 
     #[test]

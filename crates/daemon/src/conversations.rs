@@ -28,18 +28,19 @@ pub(crate) struct ChatContext<'a> {
     pub(crate) connections: mpsc::Sender<AgentSocket>,
 }
 
-/// Opens the conversations that belong to `engine`.
-pub(crate) async fn open(engine: &Engine, chat: ChatContext<'_>) -> Chats {
+/// Opens the conversations that belong to `engine`; also returns a warning about their default agent.
+pub(crate) async fn open(engine: &Engine, chat: ChatContext<'_>) -> (Chats, Option<String>) {
     let (config, paths) = (chat.config, chat.paths);
     let allow = config.chat.allow.clone();
     let exe = chat.exe.to_owned();
     let context = BackendContext::new(engine.clone(), exe, chat.env, chat.umask, allow, chat.confinement);
     let context = context.with_connections(chat.connections);
     let agents = AgentList::new(context, &config.chat, config.agents.clone());
+    let warning = agents.unknown_backend();
     let archive = Store::new(paths.state_dir());
     let mut options = ChatOptions::new(LABEL, Arc::new(agents), Arc::new(archive), Arc::new(SystemGit));
     options.workspaces = config.chat.workspaces.iter().map(|workspace| known(workspace, paths)).collect();
-    Chats::start(engine, options).await
+    (Chats::start(engine, options).await, warning)
 }
 
 fn known(config: &WorkspaceConfig, paths: &Paths) -> Workspace {

@@ -16,6 +16,7 @@ use swb_wire::control::{DialectState, DialectStatus};
 
 use crate::config::{Config, ScriptschnellConfig};
 use crate::limits;
+use crate::service_manager::{self, PassedSockets};
 
 /// Keeper keys of the listening sockets.
 const FRONT_CONTROL: u16 = 0;
@@ -43,9 +44,21 @@ pub(crate) struct OpenFronts {
     /// Sockets to remove at the end.
     sockets: Vec<(u16, PathBuf, OwnedFd)>,
     pid_file: Option<PathBuf>,
+    /// Sockets that the service manager has opened and no front has taken yet.
+    passed: PassedSockets,
 }
 
 impl OpenFronts {
+    /// No front yet, and the sockets that the service manager has opened.
+    pub(crate) fn with(passed: PassedSockets) -> Self {
+        Self { passed, ..Self::default() }
+    }
+
+    /// Gives up the passed sockets that no front serves; returns warnings for the user.
+    pub(crate) fn leave_passed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.passed).leave()
+    }
+
     fn note(&mut self, name: &str, socket: &Path, state: DialectState) {
         if let DialectState::Failed(reason) = &state {
             tracing::error!(front = name, reason, "cannot open a front");
@@ -198,7 +211,8 @@ impl OpenFronts {
     fn listener(&mut self, front: u16, path: &Path, engine: &Engine) -> Result<OwnedFd> {
         // A listener whose file was removed cannot be reached; bind a new one, if the path is free.
         let kept = engine.take_front(front).filter(|kept| private_socket::leads_to(path, kept));
-        let listener = match kept {
+        let passed = self.passed.at(path).filter(|passed| private_socket::leads_to(path, passed));
+        let listener = match passed.or(kept) {
             Some(kept) => kept,
             None => private_socket::bind(path)?,
         };
@@ -228,8 +242,8 @@ impl OpenFronts {
     pub(crate) fn close(&self, engine: &Engine) {
         for (front, path, listener) in &self.sockets {
             engine.drop_front(*front);
-            // Another daemon may have bound the path meanwhile.
-            if private_socket::leads_to(path, listener) {
+            // Another daemon may have bound the path meanwhile, and a service manager goes on listening.
+            if private_socket::leads_to(path, listener) && !service_manager::is_foreign(listener) {
                 private_socket::unlink(path);
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::limits;
+use crate::service_manager;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,6 +26,7 @@ pub(crate) async fn connect(
     options.ring = config.daemon.ring_bytes;
     options.scrollback = config.screen.scrollback;
     options.follow = config.screen.follow;
+    options.size_policy = config.screen.window_size;
     options.profiles = profiles.filter(|_| config.turns.detect).map(std::sync::Arc::new);
     options.turns.depth = config.turns.keep;
     options.turns.turn_bytes = config.turns.turn_bytes;
@@ -51,7 +53,9 @@ fn start(exe: &Path, socket: &Path) -> Result<bool> {
     let mut command = Command::new(exe);
     command.arg("keeper").arg("--socket").arg(socket);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = command.output().with_context(|| format!("cannot start {} keeper", exe.display()))?;
+    let output = service_manager::hide_from(&mut command)
+        .output()
+        .with_context(|| format!("cannot start {} keeper", exe.display()))?;
     match output.status.code() {
         Some(code @ (0 | 3)) => Ok(code == 0),
         _ => {

@@ -27,6 +27,8 @@ pub(crate) const LOG_END: Duration = Duration::from_millis(300);
 pub(crate) const CONFIG: u64 = 4 << 20;
 /// How long reading the configuration file may take: it may be on a mount that does not respond.
 pub(crate) const CONFIG_READ: Duration = Duration::from_secs(5);
+/// How long writing the record of the runtime directory may delay the start.
+pub(crate) const PLACE_RECORD: Duration = Duration::from_secs(1);
 /// Lines of scrollback that can be configured: what the terminal model has room for on a screen of 80
 /// columns.
 pub(crate) const SCROLLBACK: usize = 25_000;
@@ -55,6 +57,8 @@ pub(crate) const PID_FILE: u64 = 32;
 pub(crate) const COMMAND_CHECK: Duration = Duration::from_millis(10);
 /// Bytes of a program's output that are read: what a pipe holds.
 pub(crate) const COMMAND_OUTPUT: u64 = 64 * 1024;
+/// Sockets that a service manager may pass: a few more than there are fronts.
+pub(crate) const PASSED_SOCKETS: u32 = 16;
 /// How long systemd may take to answer before the daemon goes on without it: it needs some milliseconds, and the command
 /// that starts the daemon waits.
 pub(crate) const MANAGER: Duration = Duration::from_millis(700);
@@ -67,3 +71,23 @@ pub(crate) const SCOPE_CHECK: Duration = Duration::from_millis(5);
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// Bytes that describe web servers and tokens: at most 16 servers and 256 tokens, each with paths and labels.
 pub(crate) const WEB_MEMORY: u64 = 4 << 20;
+/// Notifications that wait for the bus: more than a person reads.
+pub(crate) const NOTIFICATIONS: usize = 16;
+/// Characters of a notification.
+pub(crate) const NOTIFICATION_TEXT: usize = 500;
+/// How long the bus may take for each step; it may have to start the notification service.
+pub(crate) const NOTIFICATION: Duration = Duration::from_secs(5);
+/// How long the end of the client waits for the last notification.
+pub(crate) const NOTIFICATIONS_END: Duration = Duration::from_secs(1);
+/// Bytes of a line with which the bus confirms who we are.
+pub(crate) const BUS_LINE: u64 = 512;
+/// Messages of the bus before the reply: one signal is usual.
+pub(crate) const BUS_MESSAGES: usize = 64;
+/// Bytes of a message of the bus: replies are below a hundred.
+pub(crate) const BUS_MESSAGE: usize = 64 * 1024;
+/// How long the user's command for notifications may take before it is killed: it has a message to send, not work to do.
+pub(crate) const NOTIFY_COMMAND: Duration = Duration::from_secs(10);
+/// How long one request to the webhook may take.
+pub(crate) const NOTIFY_REQUEST: Duration = Duration::from_secs(10);
+/// Pauses before the webhook is tried again. Few: a notification that comes late is worth little.
+pub(crate) const NOTIFY_RETRIES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];

@@ -28,11 +28,11 @@ const NO_SCOPE: &str = "sessions end when you log out: KillUserProcesses is on, 
 
 /// How the processes of this user end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct LoginRules {
+pub struct LoginRules {
     /// The user's manager keeps running when the user is logged out.
-    lingering: bool,
+    pub lingering: bool,
     /// All processes of a login session end with it.
-    kills_processes: bool,
+    pub kills_processes: bool,
 }
 
 /// What to do about it.
@@ -62,8 +62,7 @@ impl Plan {
 /// Decides by the control group of this process, as in `/proc/self/cgroup`.
 fn plan(cgroups: &str, rules: impl FnOnce() -> LoginRules) -> Plan {
     let Some(path) = manager_path(cgroups) else { return Plan::Stay };
-    let unit = path.rsplit('/').find(|part| part.ends_with(".scope") || part.ends_with(".service"));
-    let unit = unit.unwrap_or_default();
+    let unit = unit_in(path).unwrap_or_default();
     if unit.starts_with(OWN_UNITS) || path.starts_with("/system.slice/") {
         return Plan::Stay;
     }
@@ -77,6 +76,17 @@ fn plan(cgroups: &str, rules: impl FnOnce() -> LoginRules) -> Plan {
         // The session stays until its last process has ended, but the user's manager would not.
         LoginRules { .. } => Plan::Stay,
     }
+}
+
+/// The innermost unit in the path of a control group.
+fn unit_in(path: &str) -> Option<&str> {
+    path.rsplit('/').find(|part| part.ends_with(".scope") || part.ends_with(".service"))
+}
+
+/// The unit of systemd that a process is in.
+pub fn unit_of(pid: u32) -> Option<String> {
+    let cgroups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    manager_path(&cgroups).and_then(unit_in).map(str::to_owned)
 }
 
 /// The control group in systemd's hierarchy.
@@ -105,7 +115,8 @@ pub(crate) async fn move_to_own_scope(paths: &Paths, processes: Vec<u32>) -> Opt
     plan.warning(moved).map(str::to_owned)
 }
 
-fn login_rules() -> LoginRules {
+/// Finds out how the processes of this user end; waits for systemd, but not long.
+pub fn login_rules() -> LoginRules {
     let user = ["USER", "LOGNAME"].iter().find_map(std::env::var_os);
     let lingering = user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists());
     let mut ask = Command::new("busctl");

@@ -4,7 +4,10 @@ use crate::config::Config;
 use crate::fronts::{self, OpenFronts};
 use crate::host::{DaemonHost, StopReason};
 use crate::limits;
-use crate::{agent_connections, conversations, idle, keeper, log, login, profiles, tunnel, web};
+use crate::service_manager::{self, PassedSockets};
+use crate::{
+    agent_connections, conversations, idle, keeper, log, login, notify, place_record, profiles, tunnel, web,
+};
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
@@ -22,7 +25,8 @@ use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
 use swb_engine::chat::Chats;
 use swb_keeper::Spec;
-use swb_operations::{Operations, SessionDefaults};
+use swb_operations::notify::Notifications;
+use swb_operations::{Host, Operations, SessionDefaults};
 use swb_types::{Paths, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -36,12 +40,16 @@ pub struct Options {
     pub config: Option<PathBuf>,
     /// Started by another command: exits when it is no longer needed.
     pub auto: bool,
+    /// A service manager restarts it after a crash: the keeper does not.
+    pub supervised: bool,
 }
 
 /// The environment that the daemon found at its start.
 pub(crate) struct DaemonSetup {
     options: Options,
     config: Config,
+    /// The file that the configuration is in, or would be.
+    config_file: PathBuf,
     pub(crate) paths: Paths,
     exe: PathBuf,
     pub(crate) umask: u32,
@@ -52,6 +60,7 @@ const GUARD_EXE: &str = "/proc/self/exe";
 
 /// Runs the daemon until a signal or a request stops it.
 pub fn run(options: Options) -> Result<()> {
+    let passed = PassedSockets::take();
     let paths = Paths::from_env(|key| std::env::var_os(key))
         .context("HOME is not set; set it to your home directory")?;
     let file = options.config.clone().unwrap_or_else(|| paths.config_file());
@@ -64,11 +73,11 @@ pub fn run(options: Options) -> Result<()> {
     // From here on everything that the daemon creates is private from its first moment (CO-2).
     let umask = rustix::process::umask(Mode::from_raw_mode(0o177)).as_raw_mode();
     raise_file_limit();
-    let setting = DaemonSetup { options, config, paths, exe, umask };
+    let setting = DaemonSetup { options, config, config_file: file, paths, exe, umask };
     // One thread: moving bytes between sockets and shared memory gains nothing from several, and a key is
     // delivered fastest if no other thread has to be woken.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let end = runtime.block_on(setting.serve())?;
+    let end = runtime.block_on(setting.serve(passed))?;
     // Everything that has to be saved has been; what is left may wait for a disk forever.
     runtime.shutdown_timeout(limits::LEFT_WORK);
     drop(log);
@@ -93,14 +102,14 @@ pub(crate) enum DaemonEnd {
 }
 
 impl DaemonSetup {
-    async fn serve(&self) -> Result<DaemonEnd> {
+    async fn serve(&self, passed: PassedSockets) -> Result<DaemonEnd> {
         // Handled from the beginning: for the keeper, a daemon that a signal kills during its start has crashed.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         // The terminal that it was started from may close; clients that are attached elsewhere must not notice.
         let _ignored = signal(SignalKind::hangup())?;
         let fronts = Fronts::default();
-        let mut opened = OpenFronts::default();
+        let mut opened = OpenFronts::with(passed);
         let endpoints = opened.endpoints(&self.config, &self.paths, &fronts);
         let (profiles, mut warnings) = profiles::load(&self.paths.profiles_dir());
         let (engine, new_keeper) =
@@ -116,15 +125,17 @@ impl DaemonSetup {
             }
         };
         warnings.extend(opened.warnings());
+        warnings.extend(opened.leave_passed());
         warnings.extend(self.leave_terminal(&engine, new_keeper).await);
-        engine.leave_successor(&self.successor()?)?;
+        self.arrange_restart(&engine)?;
         let confinement =
             Confinement::new(self.config.chat.confinement.clone(), GUARD_EXE.into(), &fronts.tasks)
                 .with_own_dirs(&self.paths.home, self.own_dirs());
         let workspaces = &self.config.chat.workspaces;
         warnings.extend(conversations::open_workspaces(workspaces, &self.paths, &confinement));
         let (agents, agent_sockets) = agent_connections::channel();
-        let chats = self.conversations(&engine, confinement.clone(), agents).await;
+        let (chats, warning) = self.conversations(&engine, confinement.clone(), agents).await;
+        warnings.extend(warning);
         let (stop, mut stops) = mpsc::channel(1);
         let host = Arc::new(DaemonHost {
             engine: engine.clone(),
@@ -133,6 +144,7 @@ impl DaemonSetup {
             confinement,
             exe: self.exe.clone(),
             auto: self.options.auto,
+            config: std::path::absolute(&self.config_file).unwrap_or_else(|_| self.config_file.clone()),
             started: Timestamp::of(SystemTime::now()).0,
             stop,
             prepared: Mutex::new(None),
@@ -143,7 +155,10 @@ impl DaemonSetup {
             web_open: watch::Sender::new(false),
         });
         let operations = Operations::new(engine.clone(), host.clone(), self.settings(), fronts.tasks.clone());
-        let operations = operations.with_chats(chats.clone()).with_tokens(Arc::clone(&host.tokens));
+        let operations = operations
+            .with_chats(chats.clone())
+            .with_tokens(Arc::clone(&host.tokens))
+            .with_notifications(self.notifications(&engine, &fronts, &host));
         tunnel::open(&self.config.tunnel, &self.paths, &fronts, &operations, &host);
         let mut control = Control::new(operations.clone(), fronts.clone(), host.clone());
         let mut conversations = None;
@@ -155,6 +170,7 @@ impl DaemonSetup {
             conversations = Some(scriptschnell.clone());
             control = control.with_conversations(scriptschnell);
         }
+        place_record::write(&self.paths).await;
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
         agent_connections::serve(control, &fronts, agent_sockets);
         if let Some(listener) = listeners.clippy {
@@ -163,6 +179,7 @@ impl DaemonSetup {
         // After the sockets on this machine: finding the address of a host may take a while.
         self.open_web(&fronts, operations, conversations, &host).await;
         engine.ready();
+        service_manager::notify("READY=1");
         tracing::info!(
             pid = std::process::id(),
             keeper = engine.keeper_pid(),
@@ -242,7 +259,7 @@ impl DaemonSetup {
         engine: &Engine,
         confinement: Confinement,
         connections: mpsc::Sender<AgentSocket>,
-    ) -> Chats {
+    ) -> (Chats, Option<String>) {
         let chat = conversations::ChatContext {
             config: &self.config,
             paths: &self.paths,
@@ -263,6 +280,7 @@ impl DaemonSetup {
         chats: &Chats,
     ) -> Result<DaemonEnd> {
         tracing::info!(sessions = engine.count(), "stopping; sessions keep running");
+        service_manager::notify("STOPPING=1");
         opened.close(engine);
         fronts.stop.cancel();
         fronts.tasks.close();
@@ -288,6 +306,9 @@ impl DaemonSetup {
         if self.options.auto {
             arguments.push("--auto".into());
         }
+        if self.options.supervised {
+            arguments.push("--supervised".into());
+        }
         if let Some(config) = &self.options.config {
             arguments.push("--config".into());
             arguments.push(std::path::absolute(config).unwrap_or_else(|_| config.clone()).into());
@@ -295,12 +316,20 @@ impl DaemonSetup {
         arguments
     }
 
+    /// Decides who starts the next daemon if this one crashes: the keeper, or the program that supervises this one.
+    fn arrange_restart(&self, engine: &Engine) -> Result<()> {
+        match self.options.supervised {
+            true => engine.drop_successor(),
+            false => engine.leave_successor(&self.successor()?)?,
+        }
+        Ok(())
+    }
+
     /// How the keeper has to start the next daemon if this one crashes.
     fn successor(&self) -> Result<Spec> {
         let mut argv = vec![self.exe.clone().into()];
         argv.extend(self.arguments());
-        let mut env: Vec<(OsString, OsString)> =
-            std::env::vars_os().filter(|(key, _)| key != LOG_FILE).collect();
+        let mut env: Vec<(OsString, OsString)> = own_environment().collect();
         let log = self.paths.daemon_log();
         if let Some(dir) = log.parent()
             && let Err(error) = swb_dialects::private_socket::private_dir(dir)
@@ -315,6 +344,11 @@ impl DaemonSetup {
         Spec { argv, env, dir: "/".into(), umask: self.umask }
     }
 
+    fn notifications(&self, engine: &Engine, fronts: &Fronts, host: &DaemonHost) -> Arc<Notifications> {
+        let notifications = Notifications::new(self.config.notifications.clone(), host.machine());
+        notify::open(notifications, engine, fronts, environment(), self.umask)
+    }
+
     fn settings(&self) -> SessionDefaults {
         let (coopfile, trusted) = (self.paths.default_coopfile(), self.paths.trust_list());
         SessionDefaults::new(environment(), self.umask, coopfile, trusted)
@@ -323,9 +357,14 @@ impl DaemonSetup {
 
 /// The environment of sessions and agents.
 fn environment() -> BTreeMap<String, String> {
-    let own = std::env::vars_os();
+    let own = own_environment();
     let own = own.filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
-    own.filter(|(key, _)| key != LOG_FILE).collect()
+    own.collect()
+}
+
+/// The environment of this process without what is for it alone.
+pub(crate) fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(key, _)| key != LOG_FILE && !service_manager::is_variable(key))
 }
 
 /// Sessions need descriptors; raises the limit as far as the system allows.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Runs a program to its end and returns its standard output; nothing, and the program is killed, if it takes longer than
 /// `limit`. Blocks: call it on a thread of its own. The output must fit a pipe. What the program leaves running may keep the
 /// pipe open, so only what is in it at the program's end counts.
-pub(crate) fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let deadline = Instant::now() + limit;

@@ -1,7 +1,8 @@
 //! An upgrade: another program replaces this daemon, and its keeper if requested, while sessions keep running.
 
 use crate::limits;
-use crate::run::{DaemonEnd, DaemonSetup};
+use crate::run::{DaemonEnd, DaemonSetup, own_environment};
+use crate::service_manager;
 use crate::timed_command::output_within;
 use anyhow::Result;
 use rustix::fs::Mode;
@@ -41,7 +42,7 @@ impl DaemonSetup {
         if upgrade.keeper {
             let socket = self.paths.keeper_socket();
             let argv = vec![upgrade.exe.clone().into(), "keeper".into(), "--socket".into(), socket.into()];
-            engine.replace_keeper(&self.spec(argv, std::env::vars_os().collect()))?;
+            engine.replace_keeper(&self.spec(argv, own_environment().collect()))?;
         }
         engine.hand_over(limits::HANDOVER).await;
         Ok(DaemonEnd::Again(upgrade.exe.clone()))
@@ -50,7 +51,7 @@ impl DaemonSetup {
     /// Executes the new program in this process; returns only if that fails.
     pub(crate) fn become_program(&self, exe: &Path) -> anyhow::Error {
         rustix::process::umask(Mode::from_raw_mode(self.umask));
-        let error = Command::new(exe).args(self.arguments()).exec();
+        let error = service_manager::hide_from(Command::new(exe).args(self.arguments())).exec();
         anyhow::Error::new(error).context(format!("cannot run {}", exe.display()))
     }
 }

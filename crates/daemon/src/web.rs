@@ -13,6 +13,7 @@ use std::sync::Arc;
 use swb_dialects::Fronts;
 use swb_dialects::scriptschnell::ScriptSchnell;
 use swb_engine::Engine;
+use swb_operations::notify::StoredMute;
 use swb_operations::tokens::{StoredToken, TokenRegistry, expire_tokens};
 use swb_operations::{AnswerError, Later, Operations};
 use swb_types::Paths;
@@ -31,6 +32,9 @@ struct WebMemory {
     /// Sessions whose input is not filtered.
     #[serde(default)]
     unfiltered: Vec<u64>,
+    /// Sessions about which the user gets no notifications.
+    #[serde(default)]
+    muted: Vec<StoredMute>,
 }
 
 /// Leaves the listening sockets of web servers with the keeper.
@@ -161,6 +165,7 @@ async fn resume(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
     };
     tokens.restore(memory.tokens);
     servers.operations().restore_unfiltered(memory.unfiltered);
+    servers.operations().notifications().restore_muted(memory.muted);
     for server in memory.servers.servers {
         let Some(listener) = engine.take_front(listener_key(server.number)) else { continue };
         if let Err(error) = servers.resume(server, listener).await {
@@ -172,8 +177,10 @@ async fn resume(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
 /// Leaves with the keeper what a later daemon has to know.
 pub(crate) fn keep(servers: &Servers, tokens: &TokenRegistry, engine: &Engine) {
     let unfiltered = servers.operations().unfiltered();
-    let memory = WebMemory { servers: servers.kept(), tokens: tokens.stored(), unfiltered };
-    if memory.servers.servers.is_empty() && memory.tokens.is_empty() && memory.unfiltered.is_empty() {
+    let muted = servers.operations().notifications().muted();
+    let memory = WebMemory { servers: servers.kept(), tokens: tokens.stored(), unfiltered, muted };
+    let is_empty = memory.servers.servers.is_empty() && memory.tokens.is_empty();
+    if is_empty && memory.unfiltered.is_empty() && memory.muted.is_empty() {
         return engine.drop_front(FRONT_WEB);
     }
     match write(&memory) {

@@ -5,9 +5,13 @@
 //! leaves of a frame is copied, so that the frame can be finished whatever happens to the ring; and a client that lags
 //! far behind, near the end that is being overwritten, is served from a copy that was validated first.
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use swb_engine::Cursor;
 use swb_types::Offset;
+use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 /// Why output was not sent.
@@ -43,6 +47,20 @@ impl<'a> Outlet<'a> {
             rest = &rest[self.write(&[IoSlice::new(rest)]).await?..];
         }
         Ok(())
+    }
+
+    /// Sends all of `bytes`, and a descriptor with the first of them.
+    pub(crate) async fn send_with(&self, bytes: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let sent = self.stream.async_io(Interest::WRITABLE, || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let descriptors = [descriptor];
+            control.push(SendAncillaryMessage::ScmRights(&descriptors));
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            Ok(sendmsg(self.stream, &[IoSlice::new(bytes)], &mut control, flags)?)
+        });
+        let sent = sent.await?;
+        self.send(bytes.get(sent..).unwrap_or_default()).await
     }
 
     /// Sends the output from the cursor up to `to` after `head`, and moves the cursor.

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_keeper::Spec;
 use swb_turns::{Profile, Profiles};
+use swb_types::SizePolicy;
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,6 +33,8 @@ pub struct EngineOptions {
     pub keeper_socket: PathBuf,
     /// Bytes of output kept per PTY.
     pub ring: usize,
+    /// Which of several windows decides the size of a terminal.
+    pub size_policy: SizePolicy,
     /// Lines kept that scrolled off a screen.
     pub scrollback: usize,
     /// Whether screens are updated all the time. Otherwise a screen is drawn from the output in the ring when a client
@@ -51,6 +54,7 @@ impl EngineOptions {
         Self {
             keeper_socket,
             ring: limits::RING,
+            size_policy: SizePolicy::default(),
             scrollback: limits::SCROLLBACK,
             follow: true,
             profiles: None,
@@ -112,6 +116,7 @@ impl Engine {
             relay,
             endpoints: endpoints.into(),
             ring: options.ring,
+            size_policy: options.size_policy,
             endings: TaskTracker::new(),
             stopping: CancellationToken::new(),
         };
@@ -338,6 +343,11 @@ impl Engine {
     /// Stores with the keeper how to start the next daemon if this one dies.
     pub fn leave_successor(&self, spec: &Spec) -> std::io::Result<()> {
         self.context.keeper.leave_successor(spec)
+    }
+
+    /// Leaves the restart of a daemon that dies to the program that has started it.
+    pub fn drop_successor(&self) {
+        self.context.keeper.drop_successor();
     }
 
     /// Replaces the keeper's program under its running children.

@@ -106,7 +106,12 @@ pub struct EventFollower {
 impl EventFollower {
     /// The position after an event of this log.
     pub fn behind(&self, event: &SessionEvent) -> EventCursor {
-        EventCursor { log: self.cursor.log, seq: event.seq }
+        self.cursor_at(event.seq)
+    }
+
+    /// The position after the event with this number.
+    pub fn cursor_at(&self, seq: u64) -> EventCursor {
+        EventCursor { log: self.cursor.log, seq }
     }
 }
 

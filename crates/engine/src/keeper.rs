@@ -72,7 +72,7 @@ pub(crate) enum KeeperEvent {
 #[derive(Debug, Clone)]
 pub(crate) struct SlotOwner {
     pub(crate) pty: Arc<Pty>,
-    pub(crate) events: mpsc::Sender<(SlotId, KeeperEvent)>,
+    pub(crate) events: mpsc::Sender<Box<(SlotId, KeeperEvent)>>,
 }
 
 #[derive(Debug)]
@@ -345,6 +345,10 @@ impl Keeper {
         Ok(())
     }
 
+    pub(crate) fn drop_successor(&self) {
+        self.drop_held(SlotId::GLOBAL, KEY_DAEMON);
+    }
+
     pub(crate) fn replace_keeper(&self, spec: &Spec) -> io::Result<()> {
         self.send(Packet::new(PacketKind::Replace, SlotId::GLOBAL), vec![spec.to_memfd()?]);
         Ok(())
@@ -525,7 +529,7 @@ impl Keeper {
 
 fn notify(owner: &SlotOwner, slot: SlotId, event: KeeperEvent) {
     // The queue has room for all events a session can have; it is closed when the session is gone.
-    if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send((slot, event)) {
+    if let Err(mpsc::error::TrySendError::Full(_)) = owner.events.try_send(Box::new((slot, event))) {
         tracing::error!(%slot, "the session's queue of keeper events is full");
     }
 }

@@ -44,16 +44,19 @@ pub use api::{Engine, EngineOptions};
 pub use endpoint::{EndpointError, SessionEndpoint};
 pub use error::Error;
 pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
-pub use pty::{Cursor, CursorStep, InputError, InputStream, Mark, OutputRing, Pty, Seat, StreamBegin};
+pub use pty::{
+    Arrival, Cursor, CursorStep, EndCause, InputError, InputStream, Mark, OutputRing, Pty, Seat, SizeClaim,
+    StreamBegin,
+};
 pub use relay::{
     BadTurnId, CapturedTurn, ClipboardSink, Enrolment, Injector, NewTurn, Relay, RelayError, RelaySession,
     StoredTurn, TextSource, TurnDetails, TurnId, TurnInfo, TurnLimits,
 };
 pub use screen::{Picture, ScreenView};
 pub use session::{
-    AgentBusy, AgentChange, AgentWatch, AskOutcome, ClientGuard, DialogError, PasteSupport, ProcessPhase,
-    PtyView, RelayedText, RunsText, Session, SessionView, TypedText, TypingError, TypingMode, TypingReport,
-    approval_of, chosen, interpreter_of,
+    AgentBusy, AgentChange, AgentWatch, AskOutcome, ClientGuard, DialogError, MoreLines, PasteSupport,
+    ProcessPhase, PtyView, RelayedText, RunsText, Session, SessionView, TypedText, TypingError, TypingMode,
+    TypingReport, approval_of, chosen, interpreter_of,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
 pub use swb_keeper::{CONFINED_DIR, CONFINING_GUARD, GUARD_NAME, is_unconfined, parent_of};

@@ -57,6 +57,11 @@ pub const SCREEN_LAZY: u64 = 512 * 1024;
 pub const SCREEN_FLOOD: u64 = 64 * 1024;
 /// Output drawn before other screens get their turn: about a millisecond of work.
 pub const SCREEN_ROUND: u64 = 128 * 1024;
+/// Bytes from which on freed memory goes back to the system at once: what an allocator keeps anyway, and less than a
+/// flood's copy of a ring.
+pub const LARGE_BLOCK: libc::c_int = 128 * 1024;
+/// Heaps that threads share: one for clients, one for screens.
+pub const ARENAS: libc::c_int = 2;
 /// Input kept for the detection of turns, in total; a person types less, and the beginning and the end of a long paste
 /// are enough.
 pub const TYPED: usize = 256 * 1024;
@@ -202,6 +207,14 @@ pub const DIALOG_LOOK: Duration = Duration::from_millis(30);
 pub const ASK_READY: Duration = Duration::from_secs(60);
 /// Time after which a busy agent counts as busy: longer than its status lags behind.
 pub const BUSY_DOUBT: Duration = Duration::from_millis(100);
+/// How often the cursor's line is checked for a prompt that asks for more lines, while an answer is awaited.
+pub const CONTINUATION_LOOK: Duration = Duration::from_millis(500);
+/// Checks in a row that must find such a prompt, without output in between: it is shown for a moment after each line that
+/// is typed.
+pub const CONTINUATION_LOOKS: u32 = 3;
+/// How long a program that takes text line by line must be ready before the turn of the last line counts as completed:
+/// longer than its profile needs to find the end of a turn.
+pub const LINES_REST: Duration = Duration::from_secs(2);
 /// Time after a program's end within which its last turn is detected.
 pub const LAST_TURN: Duration = Duration::from_millis(500);
 /// How long a client that wants to act waits for an owner that is leaving to be removed; its front handles the owner's

@@ -22,6 +22,21 @@ pub(crate) fn register<T: Owning>(fd: T, interest: Interest) -> io::Result<Async
     unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(Into::into)
 }
 
+/// Has the allocator give large blocks back as soon as they are freed, and share what it keeps between threads.
+///
+/// Left alone it learns from the first large block to keep those, and each thread keeps its own.
+pub(crate) fn tune_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    for (option, value) in [
+        (libc::M_MMAP_THRESHOLD, crate::limits::LARGE_BLOCK),
+        (libc::M_TRIM_THRESHOLD, crate::limits::LARGE_BLOCK),
+        (libc::M_ARENA_MAX, crate::limits::ARENAS),
+    ] {
+        // SAFETY: it takes no pointer; an option it does not know changes nothing.
+        let _done = unsafe { libc::mallopt(option, value) };
+    }
+}
+
 /// Gives memory that was freed back to the system, where the allocator would keep it.
 pub(crate) fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

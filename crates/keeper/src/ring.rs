@@ -10,6 +10,7 @@
 //! | 24 | keep: newest bytes that are always readable (`u64`) |
 //! | 64 | head: bytes written so far (`u64`); its low half is a futex that is woken on every change |
 //! | 72 | reserved: the writer may be writing anything below this offset (`u64`) |
+//! | 80 | 1 if the writer wakes every sleeper (`u64`); writers of former versions woke one of them |
 //!
 //! Byte `n` of the output lies at data position `n mod capacity`. There is one writer, the keeper.
 //! Before it lets the kernel write into `[head, head + len)` it raises `reserved`, so that a reader can
@@ -20,7 +21,7 @@
 use crate::id::Offset;
 use crate::limits::{KEEP_RANGE, RESERVE};
 use crate::sys::{self, Mapping, shared_memory};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::futex;
@@ -47,7 +48,8 @@ pub(crate) struct Header {
     constants_end: [AtomicU64; 4],
     head: AtomicU64,
     reserved: AtomicU64,
-    rest: [AtomicU64; 502],
+    wakes_all: AtomicU64,
+    rest: [AtomicU64; 501],
 }
 
 // Two versions of this program share a ring: its layout is fixed.
@@ -58,6 +60,7 @@ const _: () = assert!(
         && offset_of!(Header, keep) == 24
         && offset_of!(Header, head) == 64
         && offset_of!(Header, reserved) == 72
+        && offset_of!(Header, wakes_all) == 80
         && size_of::<Header>() == HEADER
 );
 
@@ -79,12 +82,15 @@ impl RingWriter {
         let capacity = capacity.ok_or(io::ErrorKind::InvalidInput)?;
         let len = capacity.get().saturating_add(HEADER as u64);
         let fd = shared_memory("swb-ring", len)?;
+        // Readers get descriptors that were opened again: this one stays the only one to write with.
+        rustix::fs::fchmod(&fd, Mode::RUSR)?;
         let map = Mapping::<Header>::new(&fd, len as usize, true)?;
         let words = map.words();
         words.capacity.store(capacity.get(), Ordering::Relaxed);
         words.keep.store(keep, Ordering::Relaxed);
         words.layout.store(LAYOUT, Ordering::Relaxed);
         words.header.store(HEADER as u32, Ordering::Relaxed);
+        words.wakes_all.store(1, Ordering::Relaxed);
         words.magic.store(MAGIC, Ordering::Release);
         Ok(Self { map, fd, capacity, head: Offset(0) })
     }
@@ -93,6 +99,7 @@ impl RingWriter {
     pub(crate) fn reopen(fd: OwnedFd) -> io::Result<Self> {
         let (map, capacity, _) = open(&fd, true)?;
         let head = Offset(map.words().head.load(Ordering::Acquire));
+        map.words().wakes_all.store(1, Ordering::Relaxed);
         Ok(Self { map, fd, capacity, head })
     }
 
@@ -118,9 +125,7 @@ impl RingWriter {
 
     /// Wakes the readers that sleep on the head.
     pub(crate) fn wake(&self) {
-        let word = sys::low_half(&self.map.words().head);
-        // It can fail only if there are no sleepers.
-        let _woken = futex::wake(word, futex::Flags::empty(), u32::MAX);
+        wake_all(&self.map);
     }
 
     /// Offset of the next byte.
@@ -144,6 +149,13 @@ impl RingWriter {
         let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
         Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
     }
+}
+
+/// Wakes all who sleep on the head.
+fn wake_all(map: &Mapping<Header>) {
+    let word = sys::low_half(&map.words().head);
+    // The kernel takes a larger number for a negative one, and wakes one sleeper. It can fail only if there is none.
+    let _woken = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }
 
 /// Where the byte at `offset` lies in the data, and how many bytes there are from there to the end of it.
@@ -175,6 +187,7 @@ fn open(fd: &OwnedFd, writable: bool) -> io::Result<(Mapping<Header>, NonZeroU64
 #[derive(Debug)]
 pub struct Reader {
     map: Mapping<Header>,
+    fd: OwnedFd,
     capacity: NonZeroU64,
     keep: u64,
 }
@@ -183,10 +196,15 @@ pub struct Reader {
 pub type Pieces<'a> = [IoSlice<'a>; 2];
 
 impl Reader {
-    /// Maps the ring behind `fd`; the descriptor is not needed afterwards.
+    /// Maps the ring behind `fd`.
     pub fn open(fd: OwnedFd) -> io::Result<Self> {
         let (map, capacity, keep) = open(&fd, false)?;
-        Ok(Self { map, capacity, keep })
+        Ok(Self { map, fd, capacity, keep })
+    }
+
+    /// The memory, for a process that is to read it as well. It was opened for reading only.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// Offset of the next byte that will be written.
@@ -234,6 +252,29 @@ impl Reader {
         intact
     }
 
+    /// Fills `out` with the bytes from `from` on; returns `false` if they are not, or no longer, in the ring.
+    pub fn copy_over(&self, from: Offset, out: &mut [u8]) -> bool {
+        let to = from.after(out.len() as u64);
+        let copied = self.place(from, to).and_then(|(at, first, _)| {
+            let (head, rest) = out.split_at_mut_checked(first)?;
+            self.map.copy_over(at, head)?;
+            self.map.copy_over(0, rest)
+        });
+        // The copies above must not be moved after the check.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        copied.is_some() && self.intact(from)
+    }
+
+    /// Whether the writer wakes every reader that sleeps.
+    pub fn wakes_all(&self) -> bool {
+        self.map.words().wakes_all.load(Ordering::Relaxed) != 0
+    }
+
+    /// Ends the sleep of every reader; they check again.
+    pub fn rouse(&self) {
+        wake_all(&self.map);
+    }
+
     /// Sleeps until the head differs from `seen`, or `timeout` has passed.
     pub fn sleep(&self, seen: Offset, timeout: std::time::Duration) {
         let timeout = rustix::fs::Timespec {
@@ -267,7 +308,6 @@ pub(crate) fn reader_of(writer: &RingWriter) -> Reader {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::Arc;
     use std::time::Duration;
 
     fn put(writer: &mut RingWriter, bytes: &[u8]) {
@@ -305,6 +345,9 @@ mod tests {
                 prop_assert_eq!(get(&reader, oldest, head).unwrap(), &all[oldest as usize..]);
                 let pieces = reader.pieces(Offset(oldest), Offset(head)).unwrap();
                 prop_assert_eq!([&pieces[0][..], &pieces[1][..]].concat(), &all[oldest as usize..]);
+                let mut copy = vec![0; all.len() - oldest as usize];
+                prop_assert!(reader.copy_over(Offset(oldest), &mut copy));
+                prop_assert_eq!(&copy, &all[oldest as usize..]);
             }
         }
     }
@@ -319,6 +362,8 @@ mod tests {
         assert_eq!(get(&reader, 10, 5), None);
         assert!(reader.pieces(Offset(0), Offset(100_000)).is_none());
         assert!(!reader.intact(Offset(0)));
+        assert!(!reader.copy_over(Offset(0), &mut [0; 10]));
+        assert!(!reader.copy_over(Offset(99_999), &mut [0; 2]));
     }
 
     #[test]
@@ -340,19 +385,30 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_sleeps_until_something_is_written() {
+    fn all_readers_sleep_until_something_is_written() {
         let mut writer = RingWriter::create(4096).unwrap();
-        let reader = Arc::new(reader_of(&writer));
-        let sleeper = Arc::clone(&reader);
-        let thread = std::thread::spawn(move || {
-            while sleeper.head() == Offset(0) {
-                sleeper.sleep(Offset(0), Duration::from_secs(20));
-            }
-            sleeper.head()
-        });
+        assert!(reader_of(&writer).wakes_all());
+        let start = std::time::Instant::now();
+        let (ready, is_ready) = std::sync::mpsc::sync_channel(3);
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let (sleeper, ready) = (reader_of(&writer), ready.clone());
+                std::thread::spawn(move || {
+                    ready.send(()).unwrap();
+                    while sleeper.head() == Offset(0) {
+                        sleeper.sleep(Offset(0), Duration::from_secs(60));
+                    }
+                    sleeper.head()
+                })
+            })
+            .collect();
+        (0..3).for_each(|_| is_ready.recv().unwrap());
         put(&mut writer, b"x");
         writer.wake();
-        assert_eq!(thread.join().unwrap(), Offset(1));
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), Offset(1));
+        }
+        assert!(start.elapsed() < Duration::from_secs(50), "one of them slept on");
     }
 
     #[test]

@@ -103,6 +103,17 @@ impl<W: SharedWords> Mapping<W> {
     }
 }
 
+impl<W: SharedWords> Mapping<W> {
+    /// Copies bytes over `out`; the caller validates afterwards that they were not overwritten.
+    pub(crate) fn copy_over(&self, at: usize, out: &mut [u8]) -> Option<()> {
+        let from = self.bytes(at, out.len())?;
+        // SAFETY: source in bounds, destination exclusive and as long, and the two cannot overlap. Torn bytes are
+        // possible and are discarded by the caller's validation.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), out.len()) };
+        Some(())
+    }
+}
+
 impl<W> Drop for Mapping<W> {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `new` mapped, and no borrow outlives `self`.

@@ -10,7 +10,9 @@ use crate::turns::turn_object;
 use crate::wait::{after, no_turn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use swb_engine::limits::ASK_READY;
-use swb_engine::{AskOutcome as Reply, Error, RelayedText, Session, TypedText, TypingError, TypingMode};
+use swb_engine::{
+    AskOutcome as Reply, Error, RelayedText, Session, StoredTurn, TypedText, TypingError, TypingMode,
+};
 use swb_turns::{ProgramState, is_command};
 use swb_types::Role;
 use swb_wire::control::{Ask, AskReply, AskResult, ErrorCode, ErrorReply, Turn, TurnObject};
@@ -77,25 +79,38 @@ impl Call<'_> {
             false => TypedText::Text(ask.text),
         };
         begun.store(true, Ordering::Relaxed);
-        match self.type_into(session, text, mode).await? {
-            Ok(_) => {}
+        let by_line = match self.type_into(session, text, mode).await? {
+            Ok(report) => report.warning.is_some(),
             Err(TypingError::Runs(why)) if agent => return Err(roles::forbidden(why.to_string())),
             Err(TypingError::Asks { shown, .. }) => return Ok(asks(shown)),
             Err(error) => return Err(typing_error(error, session)),
-        }
+        };
         match watch.answered(before, command).await.map_err(|error| no_turn(&error, session))? {
-            Reply::Turn(turn) => Ok(answer(turn_object(&turn, &Turn::default(), limits::ASK_TEXT))),
-            Reply::Asks => Ok(asking(session).await),
-            Reply::Nothing => {
-                Ok(AskReply { ok: true, met: AskResult::Ready, asking: false, detail: None, turn: None })
+            Reply::Turn(first) => {
+                let mut turns = vec![*first];
+                if by_line {
+                    let seq = turns.iter().map(|turn| turn.info.id.seq()).max().unwrap_or(before);
+                    turns.extend(watch.rest(seq).await.map_err(|error| no_turn(&error, session))?);
+                }
+                Ok(answer(&turns))
             }
+            Reply::Asks => Ok(asking(session).await),
+            Reply::More(more) => Ok(AskReply { more: Some(more.prompt), ..asks(more.shown) }),
+            Reply::Nothing => Ok(AskReply::of(AskResult::Ready)),
             Reply::Gone => Err(refused(Error::Ended(session.name().clone()))),
         }
     }
 }
 
-fn answer(turn: TurnObject) -> AskReply {
-    AskReply { ok: true, met: AskResult::Turn, asking: false, detail: None, turn: Some(turn) }
+/// The reply with these turns, of which all but the last are those of single lines before it.
+fn answer(turns: &[StoredTurn]) -> AskReply {
+    let turns = turns.get(turns.len().saturating_sub(limits::ASK_TURNS)..).unwrap_or_default();
+    // Each has its part of the reply.
+    let most = limits::ASK_TEXT / turns.len().max(1);
+    let mut objects =
+        turns.iter().map(|turn| turn_object(turn, &Turn::default(), most)).collect::<Vec<TurnObject>>();
+    let turn = objects.pop();
+    AskReply { turn, earlier: objects, ..AskReply::of(AskResult::Turn) }
 }
 
 /// The reply if the agent is waiting for an answer or a permission.
@@ -106,7 +121,7 @@ async fn asking(session: &Session) -> AskReply {
 /// The same, with the last rows of its screen.
 fn asks(shown: String) -> AskReply {
     let detail = Some(shown).filter(|shown| !shown.is_empty());
-    AskReply { ok: true, met: AskResult::Asking, asking: true, detail, turn: None }
+    AskReply { asking: true, detail, ..AskReply::of(AskResult::Asking) }
 }
 
 /// The reply after a timeout; the detail says why nothing was typed before it.
@@ -116,5 +131,5 @@ fn timed_out(session: &Session, begun: bool) -> AskReply {
         _ => "its agent was not free",
     };
     let detail = (!begun).then(|| why.to_owned());
-    AskReply { ok: true, met: AskResult::Timeout, asking: false, detail, turn: None }
+    AskReply { detail, ..AskReply::of(AskResult::Timeout) }
 }

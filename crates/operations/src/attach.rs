@@ -4,10 +4,10 @@ use crate::create::markers;
 use crate::errors::{invalid, refused};
 use crate::execute::Call;
 use crate::reply::{OperationResult, Then, follow};
-use crate::terminal::{OpenTerminal, Opening, is_terminal};
+use crate::terminal::{NewClient, OpenTerminal, Opening, is_terminal};
 use std::sync::Arc;
-use swb_engine::{ProcessPhase, Pty, Session, ShellSpec};
-use swb_types::{Offset, PtyId, Size};
+use swb_engine::{Arrival, ProcessPhase, Pty, Session, ShellSpec};
+use swb_types::{Offset, PtyId, Size, SizePolicy};
 use swb_wire::control::{Attach, Attached, Base64, Logs, LogsReply, Shell, StreamOptions};
 
 impl Call<'_> {
@@ -21,14 +21,12 @@ impl Call<'_> {
         let pty = session.pty(attach.pty()).map_err(refused)?.pty;
         let (cols, rows) = attach.size();
         let size = Size::or_current(cols, rows, pty.size());
-        if !options.watch {
-            if pty.id() == PtyId::AGENT {
-                session.start(Some(size)).await.ok();
-            }
-            // CO-32; an ended session cannot be resized.
-            session.fit(pty.id(), size).await.ok();
+        if !options.watch && pty.id() == PtyId::AGENT {
+            let size = Some(size).filter(|_| pty.size_policy() != SizePolicy::Manual);
+            session.start(size).await.ok();
         }
-        let mut answer = self.stream(session, &pty, size, options, None).await?;
+        let client = self.enter(&session, &pty, attach.size(), &options).await;
+        let mut answer = self.stream(session, &pty, client, options, None).await?;
         if let Then::Terminal(terminal) = &mut answer.then
             && options.watch
             && !attach.watch
@@ -56,9 +54,9 @@ impl Call<'_> {
         if shell.force_new == Some(false)
             && let Some(pty) = running_shell(&session, &argv)
         {
-            session.fit(pty.id(), size).await.map_err(refused)?;
+            let client = self.enter(&session, &pty, (cols, rows), &options).await;
             let id = Some(pty.id());
-            return self.stream(session, &pty, size, options, id).await;
+            return self.stream(session, &pty, client, options, id).await;
         }
         let env = shell.env.or_else(|| {
             let mut env = session.env().clone();
@@ -66,8 +64,38 @@ impl Call<'_> {
             Some(env)
         });
         let pty = session.open_shell(ShellSpec { argv, env, size }).await.map_err(refused)?;
+        let client = self.enter(&session, &pty, (cols, rows), &options).await;
         let id = Some(pty.id());
-        self.stream(session, &pty, size, options, id).await
+        self.stream(session, &pty, client, options, id).await
+    }
+
+    /// Gives a client that types its say in the size of a terminal: those of our own protocol by the rule for sizes, those
+    /// of others by setting it (CO-32). An ended session cannot be resized.
+    async fn enter(
+        &self,
+        session: &Session,
+        pty: &Arc<Pty>,
+        (cols, rows): (u16, u16),
+        options: &StreamOptions,
+    ) -> NewClient {
+        let size = Size::or_current(cols, rows, pty.size());
+        if options.watch {
+            return NewClient { window: Some(size), ..NewClient::default() };
+        }
+        let numbered = options.input.and_then(|stream| pty.input_stream(stream));
+        let again = match &numbered {
+            Some(stream) => !stream.begin().is_new,
+            None => options.resume.is_some(),
+        };
+        let arrival = if again { Arrival::Again } else { Arrival::New };
+        let window = (cols > 0 || rows > 0).then_some(size);
+        let claim = if options.repaint {
+            pty.claim_size(window, arrival)
+        } else {
+            session.fit(pty.id(), size).await.ok();
+            pty.note_window(window, arrival)
+        };
+        NewClient { window, claim: Some(claim), numbered }
     }
 
     /// A caller that may not send input only watches.
@@ -75,18 +103,23 @@ impl Call<'_> {
         StreamOptions { watch: options.watch || !self.caller.may_type(), ..options }
     }
 
-    /// Opens a terminal; `window` is the size of the client's terminal, `pty_id` is sent to clients of `shell` (CO-34).
+    /// Opens a terminal; `pty_id` is sent to clients of `shell` (CO-34).
     async fn stream(
         &self,
         session: Session,
         pty: &Arc<Pty>,
-        window: Size,
+        client: NewClient,
         options: StreamOptions,
         pty_id: Option<PtyId>,
     ) -> OperationResult {
         let head = pty.head();
-        let kept =
-            |offset: &Offset| (pty.oldest()..=head).contains(offset) && !pty.has_answered_behind(*offset);
+        // Output for another size is no continuation of what a window shows.
+        let resized = |offset: &Offset| {
+            client.window.is_some() && !options.sizes && *offset > Offset::START && pty.resized_since(*offset)
+        };
+        let kept = |offset: &Offset| {
+            (pty.oldest()..=head).contains(offset) && !pty.has_answered_behind(*offset) && !resized(offset)
+        };
         let opening = match options.resume.filter(|offset| kept(offset) || !options.repaint) {
             Some(resume) => Opening::Output(pty.cursor(resume.min(head))),
             None if options.repaint => {
@@ -110,7 +143,7 @@ impl Call<'_> {
             reply.pid = Some(pid.max(0) as u32);
             (reply.cols, reply.rows) = (Some(size.cols()), Some(size.rows()));
         }
-        let terminal = OpenTerminal::new(self, session, pty, opening, head, window, options);
+        let terminal = OpenTerminal::new(self, session, pty, opening, head, client, options);
         reply.input = terminal.input.count();
         follow(&reply, Then::Terminal(Box::new(terminal)))
     }
@@ -122,8 +155,9 @@ impl Call<'_> {
         // From here on the output waits for this reader, however long the reply takes.
         let options = StreamOptions { watch: true, ..StreamOptions::default() };
         let opening = Opening::Output(pty.cursor(end));
+        let client = NewClient::default();
         let terminal =
-            logs.follow.then(|| OpenTerminal::new(self, session, &pty, opening, end, pty.size(), options));
+            logs.follow.then(|| OpenTerminal::new(self, session, &pty, opening, end, client, options));
         // Output that arrived while we copied may have made it too long for a reply.
         let surplus = data.len().saturating_sub(LogsReply::MAX_DATA);
         data.drain(..surplus);

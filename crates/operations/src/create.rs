@@ -9,7 +9,7 @@ use crate::{COOP, RUN, limits, roles};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use swb_engine::{RestartPolicy, SessionSpec, Start, file_access};
-use swb_types::{PtyId, Scope, SessionName, Size};
+use swb_types::{PtyId, Scope, SessionName, Size, did_you_mean};
 use swb_wire::control::{
     Create, Created, DialectState, DialectStatus, ErrorCode, ErrorReply, Start as WireStart,
 };
@@ -159,7 +159,8 @@ impl Call<'_> {
             return Ok(Some(name));
         }
         let known = profiles.names();
-        Err(invalid(format!("no detection profile '{name}'; available: {}", known.join(", "))))
+        let unknown = invalid(format!("no detection profile '{name}'; available: {}", known.join(", ")));
+        Err(did_you_mean(&name, known.iter().copied()).into_iter().fold(unknown, ErrorReply::with_hint))
     }
 }
 

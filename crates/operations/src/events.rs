@@ -102,7 +102,7 @@ impl EventStream {
 }
 
 /// An event as the protocol defines it; `None` for one that it does not define.
-fn happened(kind: &EventKind) -> Option<EventBody> {
+pub(crate) fn happened(kind: &EventKind) -> Option<EventBody> {
     Some(match kind {
         EventKind::Opened => EventBody::Opened,
         EventKind::Found => EventBody::Found,

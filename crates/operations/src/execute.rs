@@ -28,7 +28,7 @@ impl Operations {
 
 /// Whether an operation waits for an agent or a terminal, possibly forever, and is cancelled when its caller leaves.
 pub fn waits(operation: &Operation) -> bool {
-    matches!(operation, Operation::Ask(_) | Operation::Wait(_))
+    matches!(operation, Operation::Ask(_) | Operation::NotifyTest(_) | Operation::Wait(_))
 }
 
 /// Whether an operation waits for a disk, which may not respond for a while.
@@ -73,6 +73,9 @@ impl Call<'_> {
             Operation::Kill(kill) => self.kill(kill).await,
             Operation::Logs(logs) => self.logs(&logs),
             Operation::Ls(ls) => self.list(&ls),
+            Operation::Mute(mute) => self.mute(&mute),
+            Operation::Notifications(_) => self.notifications().await,
+            Operation::NotifyTest(_) => self.notify_test().await,
             Operation::Paste(paste) => self.paste(&paste).await,
             Operation::Relay(relay) => self.relay_turn(relay).await,
             Operation::Restart(restart) => self.restart(&restart).await,

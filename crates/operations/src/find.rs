@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use swb_engine::{Engine, Error, Pty, Relay, RelayError, Session, StoredTurn, TurnId, file_access};
-use swb_types::PtyId;
+use swb_types::{PtyId, did_you_mean};
 use swb_wire::control::{ErrorReply, Operation};
 
 /// Real paths of workspaces, by the text that names them.
@@ -47,6 +47,7 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         Op::Hook(hook) => &hook.session,
         Op::Keys(keys) => &keys.session,
         Op::Logs(logs) => &logs.session,
+        Op::Mute(mute) => &mute.session,
         Op::Paste(paste) => &paste.session,
         Op::Restart(restart) => &restart.session,
         Op::Screen(screen) => &screen.session,
@@ -72,6 +73,8 @@ pub(crate) fn named_sessions(operation: &Operation) -> [Option<&str>; 2] {
         | Op::Forget(_)
         | Op::History(_)
         | Op::Ls(_)
+        | Op::Notifications(_)
+        | Op::NotifyTest(_)
         | Op::Revoke(_)
         | Op::Serve(_)
         | Op::Shutdown(_)
@@ -97,7 +100,18 @@ impl Call<'_> {
             self.engine().of_workspace(path, |session| self.caller.sees(session))
         });
         let seen = found.filter(|session| self.caller.sees(session));
-        seen.ok_or_else(|| engine_error(&Error::NoSession(text.to_owned())))
+        seen.ok_or_else(|| self.no_session(text))
+    }
+
+    /// The error that no session of this name exists, with the names that resemble it.
+    fn no_session(&self, text: &str) -> ErrorReply {
+        let sessions = self.engine().sessions().into_iter().chain(self.engine().remembered());
+        let seen: Vec<Session> = sessions.filter(|session| self.caller.sees(session)).collect();
+        let unknown = engine_error(&Error::NoSession(text.to_owned()));
+        match did_you_mean(text, seen.iter().map(|session| session.name().as_str())) {
+            Some(question) => unknown.with_hint(format!("{question} `swb ls` lists the sessions")),
+            None => unknown,
+        }
     }
 
     /// A live session, or the newest ended one of that name that is still remembered.

@@ -6,8 +6,9 @@ use swb_engine::{ProcessPhase, PtyView, Session};
 use swb_types::PtyId;
 use swb_wire::control::{AgentItem, Origin, PtyItem, PtyRole, SessionDetails, SessionItem, SessionStatus};
 
-/// A session, with details if the state of its agent is known; each command line is cut to about `most` bytes.
-pub(crate) fn session(session: &Session, doing: Option<AgentItem>, most: usize) -> SessionItem {
+/// A session, with details if the state of its agent and the number of its newest turn are known; each command line is cut
+/// to about `most` bytes.
+pub(crate) fn session(session: &Session, known: Option<(AgentItem, u64)>, most: usize) -> SessionItem {
     let view = session.view();
     let agent = view.ptys.first().filter(|agent| agent.pty.id() == PtyId::AGENT);
     SessionItem {
@@ -18,11 +19,12 @@ pub(crate) fn session(session: &Session, doing: Option<AgentItem>, most: usize) 
         ptys: view.ptys.iter().map(|view| pty(view, most)).collect(),
         web_clients: web_clients(session) as u32,
         local_clients: local_clients(session) as u32,
-        details: agent.zip(doing).map(|(agent, doing)| detail(session, agent, doing, most)),
+        details: agent.zip(known).map(|(agent, known)| detail(session, agent, known, most)),
     }
 }
 
-fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> SessionDetails {
+fn detail(session: &Session, agent: &PtyView, known: (AgentItem, u64), most: usize) -> SessionDetails {
+    let (doing, turns) = known;
     let size = agent.pty.size();
     SessionDetails {
         argv: shortened(&agent.argv, most),
@@ -46,6 +48,7 @@ fn detail(session: &Session, agent: &PtyView, doing: AgentItem, most: usize) -> 
         },
         offset: agent.pty.head(),
         agent: Some(doing),
+        turns,
     }
 }
 

@@ -11,7 +11,7 @@
 //! 2. `find.rs` looks up sessions and turns within the caller's scope.
 //! 3. One file per subject does the work: `create.rs`, `sessions.rs`, `attach.rs`, `input.rs`, `screen.rs`, `wait.rs`,
 //!    `ask.rs`, `turns.rs`, `relay.rs`, `events.rs`, `approvals.rs`, `conversations/`, `workspaces.rs`, `tokens.rs`,
-//!    `filter/`, `tunnels.rs`, `daemon.rs`.
+//!    `filter/`, `notify/`, `tunnels.rs`, `daemon.rs`.
 //! 4. `reply.rs` builds the reply and keeps it within the size of a frame.
 //! 5. `requests.rs` has what transports share whose clients have many requests under way.
 //! 6. `terminal/` is what follows an `attach`: output, pictures and events one way, input and resizes the other.
@@ -35,6 +35,7 @@ mod find;
 mod input;
 mod items;
 pub mod limits;
+pub mod notify;
 mod refusals;
 mod relay;
 mod reply;
@@ -61,6 +62,7 @@ pub use terminal::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 pub use tunnels::{AnswerError, Later, OpenedTunnel, TunnelEvents, TunnelHost, TunnelRequest};
 
 use filter::InputFilters;
+use notify::Notifications;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,6 +86,7 @@ pub struct Operations {
     settings: Arc<SessionDefaults>,
     tokens: Arc<TokenRegistry>,
     filters: Arc<InputFilters>,
+    notifications: Arc<Notifications>,
     /// Owns tasks that outlive their caller, such as the end of a killed session.
     tasks: TaskTracker,
 }
@@ -117,8 +120,9 @@ impl SessionDefaults {
 impl Operations {
     /// Creates the operations of a daemon.
     pub fn new(engine: Engine, host: Arc<dyn Host>, settings: SessionDefaults, tasks: TaskTracker) -> Self {
-        let (tokens, filters) = Default::default();
-        Self { engine, chats: None, host, settings: Arc::new(settings), tokens, filters, tasks }
+        let (tokens, filters, notifications) = Default::default();
+        let settings = Arc::new(settings);
+        Self { engine, chats: None, host, settings, tokens, filters, notifications, tasks }
     }
 
     /// Uses these tokens, which transports share.
@@ -136,6 +140,18 @@ impl Operations {
     /// Restores what [`Operations::unfiltered`] returned in an earlier daemon.
     pub fn restore_unfiltered(&self, sessions: Vec<u64>) {
         self.filters.restore(sessions);
+    }
+
+    /// Sends these notifications.
+    #[must_use]
+    pub fn with_notifications(mut self, notifications: Arc<Notifications>) -> Self {
+        self.notifications = notifications;
+        self
+    }
+
+    /// The notifications.
+    pub fn notifications(&self) -> &Notifications {
+        &self.notifications
     }
 
     /// Adds the conversations with agents.

@@ -15,12 +15,17 @@ pub const CROWD_REPAINT: Duration = Duration::from_millis(250);
 pub const LAG_BACKLOG: u64 = 512 * 1024;
 /// Pause between two pictures for a watcher whose terminal has another size: short enough to look smooth.
 pub const VIEW_PAUSE: Duration = Duration::from_millis(33);
+/// Pause before a key in a window that has just become the one in use: vim leaves a key that comes together with SIGWINCH
+/// unread until the next one. It needs some milliseconds, and no person notices so many at a first key.
+pub const RESIZE_SETTLES: Duration = Duration::from_millis(50);
 /// Pause between two checks of a screen by `wait`.
 pub const WAIT_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum size of a compiled regular expression, in bytes; one typed by a person takes a fraction of it.
 pub const REGEX: usize = 1 << 20;
 /// Maximum bytes of content and of text in the reply to `ask`; JSON expands a byte to six at worst, which fits a frame.
 pub const ASK_TEXT: usize = 100 * 1024;
+/// Turns in the reply to one `ask`, the newest: with what describes each they fit a frame.
+pub const ASK_TURNS: usize = 64;
 /// Maximum bytes of content and of text in the reply to `turn`. Base64 expands three bytes to four, JSON a line
 /// break to two; what needs more room is cut further.
 pub const TURN_PIECE: usize = 300 * 1024;
@@ -60,6 +65,10 @@ pub(crate) const SHOWN_LINE: usize = 2048;
 pub(crate) const PAGE_LEAST: usize = 4096;
 /// Bytes that a message or a part takes besides its text.
 pub(crate) const PAGE_OVERHEAD: usize = 200;
+/// Maximum number of earlier prompts in one reply: more than a person searches through by typing.
+pub const PROMPTS: u64 = 2000;
+/// Bytes of an earlier prompt in a reply: more than a person recognises it by; most of a long one was pasted.
+pub const PROMPT_BYTES: usize = 2048;
 /// Messages searched for a caller that sees only some of them: more than a person reads through.
 pub const SCOPED_HITS: usize = 5000;
 /// Tokens at once: more than anybody gives away by hand.
@@ -83,3 +92,16 @@ pub(crate) const REQUEST_QUEUE: Duration = Duration::from_secs(10);
 pub(crate) const TUNNEL_WAIT: Duration = Duration::from_secs(300);
 /// Longest wait of a tunnel for its peer: an address that is found in a chat a day later must not work.
 pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);
+/// How long after a notification about a session the next one waits, so that a burst becomes one: a person who was notified
+/// a moment ago is on the way.
+pub const NOTIFY_PAUSE: Duration = Duration::from_secs(10);
+/// Notifications that wait for one means: a person reads no more, and each takes seconds at most.
+pub const NOTIFY_QUEUE: usize = 32;
+/// Notifications kept for terminals that are busy.
+pub const NOTIFY_TERMINALS: usize = 16;
+/// How long a test of the notifications waits for the result of each means: longer than all attempts together.
+pub const NOTIFY_TEST: Duration = Duration::from_secs(60);
+/// Seconds that can be configured as long work: a week.
+pub const FINISHED_AFTER: u64 = 7 * 24 * 3600;
+/// Quiet hours that can be configured: one for each hour.
+pub const QUIET_HOURS: usize = 24;

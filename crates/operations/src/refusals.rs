@@ -61,7 +61,7 @@ pub(crate) fn runs_text(why: &RunsText, to: &str) -> ErrorReply {
         }
         RunsText::Line { .. } | RunsText::LinesPerhaps => "--raw types the bytes of the turn all the same",
         RunsText::Lines => {
-            "--raw types the bytes of the turn all the same; `swb turn --text` prints it, for a file that the program can read"
+            "--raw types the bytes of the turn all the same; `swb turn` with its id prints the text, for a file that the program can read"
         }
     };
     invalid(format!("nothing was typed into session '{to}': {why}")).with_hint(hint)

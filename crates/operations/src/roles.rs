@@ -64,6 +64,7 @@ fn needs(operation: &Operation) -> Needs {
         | Op::Explain(_)
         | Op::History(_)
         | Op::Logs(_)
+        | Op::Notifications(_)
         | Op::SessionLs(_)
         | Op::Status
         | Op::Workspaces(_) => Needs::new(Role::Watch, Reach::Session),
@@ -82,6 +83,7 @@ fn needs(operation: &Operation) -> Needs {
         Op::Hook(_)
         | Op::Keys(_)
         | Op::Kill(_)
+        | Op::Mute(_)
         | Op::Restart(_)
         | Op::Send(_)
         | Op::SessionKill(_)
@@ -89,6 +91,7 @@ fn needs(operation: &Operation) -> Needs {
         Op::Forget(_) => Needs::new(Role::Owner, Reach::Session),
         // Its protocol has prompts, decisions and settings, and no roles.
         Op::Chat
+        | Op::NotifyTest(_)
         | Op::Revoke(_)
         | Op::Serve(_)
         | Op::Shutdown(_)
@@ -172,6 +175,9 @@ mod tests {
             (json!({"cmd": "detach"}), Role::Watch),
             (json!({"cmd": "explain", "session": s}), Role::Watch),
             (json!({"cmd": "sessionls", "session": s}), Role::Watch),
+            (json!({"cmd": "notifications"}), Role::Watch),
+            (json!({"cmd": "mute", "session": s}), Role::Drive),
+            (json!({"cmd": "notify_test"}), Role::Owner),
             (json!({"cmd": "status"}), Role::Watch),
             (json!({"cmd": "turn", "session": s}), Role::Watch),
             (json!({"cmd": "wait", "session": s, "exit": true}), Role::Watch),

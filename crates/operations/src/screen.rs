@@ -56,7 +56,7 @@ fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown,
         ScreenFormat::Json => Shown::Contents(Box::new(screen.contents(lines))),
         ScreenFormat::Text => Shown::Bytes(text_since(screen, lines).into_bytes()),
         ScreenFormat::Ansi => Shown::Bytes(screen.to_ansi(lines)),
-        ScreenFormat::Svg => Shown::Bytes(screen.to_svg().into_bytes()),
+        ScreenFormat::Svg => Shown::Bytes(screen.to_svg_with(lines).into_bytes()),
         ScreenFormat::Snapshot => Shown::Bytes(screen.snapshot_limited(lines)),
     };
     (shown, sight.offset(), screen.size(), lines)

@@ -21,9 +21,9 @@ impl Call<'_> {
         }
         sessions.retain(|session| self.caller.sees(session));
         let listed = |most| {
-            let agent = |session| ls.details.then(|| self.agent(session));
+            let known = |session| ls.details.then(|| (self.agent(session), self.turns_of(session)));
             let sessions =
-                sessions.iter().map(|session| items::session(session, agent(session), most)).collect();
+                sessions.iter().map(|session| items::session(session, known(session), most)).collect();
             done(&LsReply { ok: true, sessions })
         };
         let [whole, cut, short] = limits::COMMAND_LENGTHS;

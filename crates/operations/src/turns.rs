@@ -73,6 +73,12 @@ impl Call<'_> {
         done(&reply)
     }
 
+    /// Number of a session's newest turn; 0 without one.
+    pub(crate) fn turns_of(&self, session: &Session) -> u64 {
+        let newest = self.relay().turns(session.name().as_str(), Some(1));
+        newest.ok().and_then(|turns| turns.first().map(|turn| turn.id.seq())).unwrap_or(0)
+    }
+
     /// The state of a session's agent.
     pub(crate) fn agent(&self, session: &Session) -> AgentItem {
         let profile = self.engine().profile_of(session).map(|profile| profile.name().to_owned());

@@ -166,7 +166,7 @@ fn pass_over(cursor: &mut Cursor) -> Option<ExitStatus> {
         match cursor.step(u64::MAX) {
             CursorStep::Output { to } => cursor.advance(to - cursor.offset()),
             CursorStep::Lost { oldest } => cursor.skip(oldest),
-            CursorStep::Mark(Mark::Exited(status)) => return Some(status),
+            CursorStep::Mark(Mark::Exited(status, _)) => return Some(status),
             CursorStep::Mark(_) => {}
             CursorStep::Idle => return None,
         }

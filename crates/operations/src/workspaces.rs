@@ -41,6 +41,9 @@ impl Call<'_> {
 
     pub(crate) async fn workspace(&self, request: Workspace) -> OperationResult {
         let chats = self.chats()?;
+        if request.forget {
+            return self.forget_workspace(&request.path).await;
+        }
         let mut path = directory(&request.path).await?;
         request
             .agent
@@ -75,6 +78,18 @@ impl Call<'_> {
         kept.map_err(|error| chat_error(&ChatError::Store(error.to_string())))?;
         let facts = chats.git_facts(&path).await;
         let workspace = items::workspace(&workspace, &facts, 0);
+        done(&WorkspaceReply { ok: true, workspace })
+    }
+}
+
+impl Call<'_> {
+    /// Removes a workspace from the list. Its directory may be gone, so the path is taken as it is listed.
+    async fn forget_workspace(&self, text: &str) -> OperationResult {
+        let chats = self.chats()?;
+        let removed = chats.workspaces().forget(Path::new(text)).await;
+        let removed = removed.map_err(|error| chat_error(&ChatError::Store(error.to_string())))?;
+        let workspace = removed.ok_or_else(|| invalid(format!("no workspace {text}")))?;
+        let workspace = items::workspace(&workspace, &chats.git_facts(&workspace.path).await, 0);
         done(&WorkspaceReply { ok: true, workspace })
     }
 }

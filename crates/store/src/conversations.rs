@@ -165,12 +165,11 @@ pub(crate) fn list(database: &Connection, workspace: Option<&Path>) -> Result<Ve
 
 /// What a list shows, from the first columns of a row.
 pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
-    let name: String = row.get(0)?;
     let usage: String = row.get(6)?;
     let count = unsigned(row, 7)?;
     let settings = settings(row)?;
     Ok(Summary {
-        name: SessionName::new(&name).map_err(|error| strange(0, error))?,
+        name: name(row, 0)?,
         title: row.get(1)?,
         workspace: path(row, 2)?,
         working_dir: path(row, 3)?,
@@ -180,6 +179,11 @@ pub(crate) fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
         message_count: usize::try_from(count).unwrap_or(usize::MAX),
         usage: serde_json::from_str(&usage).map_err(|error| strange(6, error))?,
     })
+}
+
+/// The name of a conversation.
+pub(crate) fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionName> {
+    SessionName::new(&row.get::<_, String>(column)?).map_err(|error| strange(column, error))
 }
 
 fn settings(row: &Row<'_>) -> rusqlite::Result<ConversationSettings> {
@@ -209,7 +213,7 @@ pub(crate) fn path_bytes(path: &Path) -> Vec<u8> {
     path.components().collect::<PathBuf>().into_os_string().into_vec()
 }
 
-fn path(row: &Row<'_>, column: usize) -> rusqlite::Result<PathBuf> {
+pub(crate) fn path(row: &Row<'_>, column: usize) -> rusqlite::Result<PathBuf> {
     Ok(OsString::from_vec(row.get(column)?).into())
 }
 

@@ -21,7 +21,7 @@ use database_file::{DatabaseFile, Identity};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use swb_chat::{Archive, ArchiveError, SavedConversation, SearchHit, Summary, Workspace};
+use swb_chat::{Archive, ArchiveError, FoundPrompt, SavedConversation, SearchHit, Summary, Workspace};
 
 /// Conversations and workspaces in a directory.
 ///
@@ -153,12 +153,20 @@ impl Archive for Store {
         Ok(self.ask(|database| search::search(database, words, workspace, most))?.unwrap_or_default())
     }
 
+    fn prompts(&self, most: usize) -> std::result::Result<Vec<FoundPrompt>, ArchiveError> {
+        Ok(self.ask(|database| search::prompts(database, most))?.unwrap_or_default())
+    }
+
     fn workspaces(&self) -> std::result::Result<Vec<Workspace>, ArchiveError> {
         Ok(self.ask(workspaces::all)?.unwrap_or_default())
     }
 
     fn keep_workspace(&self, workspace: &Workspace) -> std::result::Result<(), ArchiveError> {
         self.change(|database| workspaces::keep(database, workspace))
+    }
+
+    fn forget_workspace(&self, path: &Path) -> std::result::Result<(), ArchiveError> {
+        self.change(|database| workspaces::forget(database, path))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Full-text search in messages.
 
 use crate::Result;
-use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, path_bytes, role, summary, unsigned};
+use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, name, path, path_bytes, role, summary, unsigned};
 use crate::limits;
 use rusqlite::{Connection, Row};
 use std::path::Path;
-use swb_chat::SearchHit;
+use swb_chat::{Author, FoundPrompt, SearchHit};
 use swb_types::Timestamp;
 
 /// The marks before and after a word that was found.
@@ -56,6 +56,25 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<SearchHit> {
         at: Timestamp(unsigned(row, at + 2)?),
         excerpt: shortened(&row.get::<_, String>(at + 3)?),
     })
+}
+
+/// The newest messages of users. Their text is that of the index, which is smaller than the messages.
+pub(crate) fn prompts(database: &Connection, most: usize) -> Result<Vec<FoundPrompt>> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut statement = database.prepare_cached(
+        "SELECT c.name, c.workspace, m.at, w.text
+         FROM message m JOIN conversation c ON c.id = m.conversation JOIN words w ON w.rowid = m.id
+         WHERE m.role = ?1 ORDER BY m.at DESC, m.id DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map((Author::User.as_str(), most), |row| {
+        Ok(FoundPrompt {
+            name: name(row, 0)?,
+            workspace: path(row, 1)?,
+            at: Timestamp(unsigned(row, 2)?),
+            text: row.get(3)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The query for the index: all words, each in quotes, so that none of them is an operator. `None` if there is no

@@ -3,6 +3,7 @@
 use crate::conversations::path_bytes;
 use crate::{Result, StoreError};
 use rusqlite::Connection;
+use std::path::Path;
 use swb_chat::Workspace;
 
 pub(crate) fn all(database: &Connection) -> Result<Vec<Workspace>> {
@@ -19,5 +20,10 @@ pub(crate) fn keep(database: &Connection, workspace: &Workspace) -> Result<()> {
     let mut statement =
         database.prepare_cached("INSERT OR REPLACE INTO workspace (path, record) VALUES (?1, ?2)")?;
     statement.execute((path_bytes(&workspace.path), record))?;
+    Ok(())
+}
+
+pub(crate) fn forget(database: &Connection, path: &Path) -> Result<()> {
+    database.prepare_cached("DELETE FROM workspace WHERE path = ?1")?.execute([path_bytes(path)])?;
     Ok(())
 }

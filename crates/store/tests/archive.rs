@@ -217,6 +217,18 @@ fn words_are_found_and_shown() {
 }
 
 #[test]
+fn the_newest_prompts_come_first() {
+    let (_dir, store) = store();
+    assert!(store.prompts(9).unwrap().is_empty());
+    store.save(&talk("a", "/ws", &["first", "an answer", "third"])).unwrap();
+    store.save(&talk("b", "/other", &["second"])).unwrap();
+    let prompts = store.prompts(2).unwrap();
+    let texts: Vec<&str> = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+    assert_eq!(texts, ["third", "second"]);
+    assert_eq!((prompts[1].name.as_str(), prompts[1].workspace.as_path()), ("b", Path::new("/other")));
+}
+
+#[test]
 fn text_cannot_forge_search_marks() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["\u{2}false\u{3} and true"])).unwrap();

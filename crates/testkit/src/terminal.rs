@@ -9,6 +9,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
+use swb_types::Size;
+use swb_vt::{Options, Screen};
 
 /// A program with a terminal, and the user at it.
 ///
@@ -23,6 +25,8 @@ pub struct Terminal {
     /// The modes from before the program could change them.
     first_modes: Termios,
     seen: Vec<u8>,
+    /// The screen with everything shown so far.
+    screen: Screen,
 }
 
 impl Terminal {
@@ -36,7 +40,8 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&master, size).expect("a size");
         let first_modes = rustix::termios::tcgetattr(&slave).expect("modes");
         let child = spawn(command, &slave);
-        Self { master, slave, child, first_modes, seen: Vec::new() }
+        let screen = Screen::new(Size::new(cols, rows).expect("a size"), Options::default());
+        Self { master, slave, child, first_modes, seen: Vec::new(), screen }
     }
 
     /// Starts another program on this terminal, whose last one has ended; clears the output seen so far.
@@ -79,7 +84,8 @@ impl Terminal {
     }
 
     /// Resizes the window; the kernel notifies the program.
-    pub fn resize(&self, cols: u16, rows: u16) {
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.screen.resize(Size::new(cols, rows).expect("a size"));
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&self.master, size).expect("a size");
     }
@@ -104,7 +110,23 @@ impl Terminal {
         &self.seen
     }
 
-    /// Clears the output seen so far.
+    /// The screen, as a terminal that wraps lines anew when it is resized shows it.
+    pub fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// Waits until the text of the screen fulfils a condition; panics with `what` if it does not within the limit.
+    #[track_caller]
+    pub fn until_screen(&mut self, what: &str, condition: impl Fn(&str) -> bool) {
+        let end = Instant::now() + LIMIT;
+        // What is being drawn is not to be seen yet.
+        while self.screen.modes().synchronized || !condition(&self.screen.text()) {
+            let left = self.read(end);
+            assert!(left, "timed out waiting for {what}; the screen shows\n{}", self.screen.text());
+        }
+    }
+
+    /// Clears the output seen so far; the screen stays.
     pub fn forget(&mut self) {
         self.seen.clear();
     }
@@ -164,6 +186,8 @@ impl Terminal {
             Ok(0) => false,
             Ok(n) => {
                 self.seen.extend_from_slice(&bytes[..n]);
+                self.screen.feed(&bytes[..n]);
+                drop((self.screen.take_events(), self.screen.take_replies()));
                 true
             }
             Err(_) => false,

@@ -29,3 +29,15 @@ pub(crate) const OPEN_TOOLS: usize = 256;
 pub(crate) const KEPT: usize = 256 * 1024;
 /// Lines of a tool's output that are shown on request.
 pub(crate) const TOOL_LINES: usize = 500;
+/// How long a diff may be computed; it is coarser then. An approval is shown at once.
+pub(crate) const DIFF_TIME: Duration = Duration::from_millis(100);
+/// Columns below which no column of a table is shrunk: less cannot be read.
+pub(crate) const TABLE_COLUMN: usize = 4;
+/// Columns of a table. More do not fit any terminal, and are left out.
+pub(crate) const TABLE_COLUMNS: usize = 64;
+/// Rows of a table that are kept until it is complete; more begin another one, so that a table without end is shown.
+pub(crate) const TABLE_ROWS: usize = 500;
+/// Bytes of a line of code that is highlighted: longer ones are data, and would take long.
+pub(crate) const CODE_LINE: usize = 4 * 1024;
+/// Bytes of the filter of a list: more than fits on its line.
+pub(crate) const FILTER: usize = 200;

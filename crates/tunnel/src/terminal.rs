@@ -95,7 +95,9 @@ impl Terminal {
                 });
                 Ok(())
             }
-            PeerFrame::Unknown => Ok(()),
+            // A peer of a tunnel does not read this machine's memory.
+            PeerFrame::Control(ClientControl::Position { .. } | ClientControl::Indirect { .. })
+            | PeerFrame::Unknown => Ok(()),
         }
     }
 
@@ -152,15 +154,17 @@ impl Outlet {
         loop {
             match output.next().await {
                 Piece::Output { to } => self.send_range(&mut output, to).await?,
-                Piece::Picture { offset, bytes, announced } => {
-                    if announced {
-                        self.control(&StreamEvent::Repaint { offset, bytes: bytes.len() as u64 }).await?;
+                Piece::Picture { bytes, announced, .. } => {
+                    if let Some(event) = announced {
+                        self.control(&event).await?;
                     }
                     for piece in bytes.chunks(PAYLOAD) {
                         self.wait_for_window(piece.len()).await?;
                         self.data(piece.len(), |message| message.extend_from_slice(piece)).await?;
                     }
                 }
+                // Nobody reads this machine's memory from another one.
+                Piece::Direct { .. } => return Ok(()),
                 Piece::Event(event) => self.control(&event).await?,
                 Piece::Refused(error) => self.control(&error).await?,
                 // People see it where they type (CO-46).

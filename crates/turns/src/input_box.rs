@@ -79,6 +79,17 @@ pub fn input_box(profile: &Profile, screen: &Screen) -> Option<InputBox> {
     Some(InputBox { visible: true, typed, shown: sight.input })
 }
 
+/// The prompt with which a program asks for more lines of what it was given, if the cursor is behind it and nothing else
+/// was typed there.
+pub fn continuation(profile: &Profile, screen: &Screen) -> Option<String> {
+    let line = cursor_line(screen);
+    let ready = profile.prompt.ready.prefix(&line).is_some();
+    let prompt = profile.prompt.continuation.prefix(&line).filter(|_| !ready)?;
+    let (shown, typed) = line.split_at_checked(prompt)?;
+    // Programs indent the next line.
+    typed.trim().is_empty().then(|| shown.trim().to_owned()).filter(|shown| !shown.is_empty())
+}
+
 impl Detector {
     /// Text in the input that was not submitted, as far as it is known.
     pub fn half_typed(&self, screen: &Screen) -> Option<String> {
@@ -156,6 +167,19 @@ mod tests {
         let mut screen = Screen::new(Size::new(80, 24).unwrap(), Options::default());
         screen.feed(text.replace('\n', "\r\n").as_bytes());
         screen
+    }
+
+    #[test]
+    fn a_prompt_for_more_lines_is_known() {
+        let prompt = |name, text| continuation(&profile(name), &screen(text));
+        assert_eq!(prompt("python", ">>> def f():\n... ").as_deref(), Some("..."));
+        assert_eq!(prompt("python", ">>> def f():\n...     ").as_deref(), Some("..."), "indented");
+        assert_eq!(prompt("python", ">>> def f():\n...     return"), None, "something is typed behind it");
+        assert_eq!(prompt("python", ">>> "), None);
+        assert_eq!(prompt("shell", "$ echo 'a\n> ").as_deref(), Some(">"));
+        assert_eq!(prompt("shell", "$ echo 'a\nquote> ").as_deref(), Some("quote>"));
+        assert_eq!(prompt("shell", "u@h ~> "), None, "fish is ready");
+        assert_eq!(prompt("claude", "... "), None);
     }
 
     /// The box with the cursor behind `typed`.

@@ -38,7 +38,7 @@ mod written;
 pub use detector::{Detector, DetectorEvent, Hook};
 pub use dialog::{Dialog, DialogOption, Meaning, dialog};
 pub use growth::Growth;
-pub use input_box::{InputBox, input_box};
+pub use input_box::{InputBox, continuation, input_box};
 pub use keys::{TurnKey, TurnKeys};
 pub use lines::{LineEvent, LineOptions, LineRules, LineTurn};
 pub use live::SavedDetector;

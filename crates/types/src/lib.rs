@@ -8,7 +8,10 @@ mod name;
 mod offset;
 pub mod paths;
 mod role;
+mod save;
+mod similar;
 mod size;
+mod size_policy;
 mod time;
 
 pub use exit::ExitStatus;
@@ -16,7 +19,10 @@ pub use name::{NameError, SessionName};
 pub use offset::Offset;
 pub use paths::Paths;
 pub use role::{Role, Scope};
+pub use save::SavePolicy;
+pub use similar::did_you_mean;
 pub use size::Size;
+pub use size_policy::SizePolicy;
 pub use time::Timestamp;
 
 use schemars::JsonSchema;

@@ -62,6 +62,11 @@ impl Paths {
         self.state_dir().join("daemon.log")
     }
 
+    /// Record of the runtime directory that the daemon uses.
+    pub fn place_record(&self) -> PathBuf {
+        self.state_dir().join("runtime-dir")
+    }
+
     /// List of the directories whose Coopfiles the user trusts.
     pub fn trust_list(&self) -> PathBuf {
         self.state_dir().join("trusted-coopfiles.json")

@@ -1,16 +1,17 @@
 //! One page of cells, the primary or the alternate one, and everything that edits it.
 //!
-//! Built on the grid of `alacritty_terminal`, whose cursor holds our position. Keeps what makes a page
+//! The rows of the screen are cells, lines above it the text of `scrollback.rs`. Keeps what makes a page
 //! expressible as bytes: wide characters are whole, a wrapped line has a line below it, and the flags of
 //! `cell.rs` stand only where they mean something.
 
 use crate::cell::{Cell, Color, Pen};
-use alacritty_terminal::grid::{Dimensions, Grid};
-use alacritty_terminal::index::{Column, Line};
+use crate::reflow::Reflow;
+use crate::scrollback::Scrollback;
 use alacritty_terminal::term::cell::Flags;
+use std::borrow::Cow;
 use std::ops::Range;
 
-const WRAPPED: Flags = Flags::WRAPLINE.union(Flags::LEADING_WIDE_CHAR_SPACER);
+pub(crate) const WRAPPED: Flags = Flags::WRAPLINE.union(Flags::LEADING_WIDE_CHAR_SPACER);
 
 /// A place on the page, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,8 +24,87 @@ pub(crate) struct Position {
 
 #[derive(Clone)]
 pub(crate) struct Buffer {
-    grid: Grid<Cell>,
+    cols: usize,
+    rows: Vec<Row>,
+    history: Scrollback,
+    position: Position,
+    /// The background of new lines.
+    fill: Color,
     scrolled: u64,
+}
+
+/// A row of the screen.
+#[derive(Clone)]
+pub(crate) struct Row {
+    cells: Box<[Cell]>,
+    /// All cells from here on are equal blanks, so that erasing and keeping a short line costs little.
+    used: usize,
+    /// All cells before are ASCII in the default style, so that keeping them costs even less.
+    plain: bool,
+}
+
+impl Row {
+    fn new(cols: usize) -> Self {
+        Self { cells: std::iter::repeat_n(Cell::default(), cols).collect(), used: 0, plain: true }
+    }
+
+    /// Makes a row of these cells, of which there is at least one.
+    pub(crate) fn from_cells(cells: Vec<Cell>) -> Self {
+        let mut row = Self { used: cells.len(), cells: cells.into(), plain: false };
+        row.used = row.last().map_or(0, |last| {
+            let blank = Cell::blank(last.bg);
+            row.cells.iter().rposition(|cell| *cell != blank).map_or(0, |x| x + 1)
+        });
+        row
+    }
+
+    fn last(&self) -> Option<&Cell> {
+        self.cells.last()
+    }
+
+    /// Cells to be changed.
+    #[inline]
+    fn edit(&mut self, columns: Range<usize>) -> &mut [Cell] {
+        self.used = self.used.max(columns.end);
+        self.plain = false;
+        &mut self.cells[columns]
+    }
+
+    /// Cells to become text, plain or not.
+    #[inline]
+    fn write(&mut self, columns: Range<usize>, plain: bool) -> &mut [Cell] {
+        self.plain &= plain && (columns.start <= self.used || self.rest() == Color::Default);
+        self.used = self.used.max(columns.end);
+        &mut self.cells[columns]
+    }
+
+    /// The background of the blanks at the end, if there are any.
+    fn rest(&self) -> Color {
+        self.last().filter(|_| self.used < self.cells.len()).map_or(Color::Default, |last| last.bg)
+    }
+
+    /// Makes the cells from `x` on blank.
+    fn erase_from(&mut self, x: usize, fill: Color) {
+        let rest = self.rest();
+        let same_fill = self.used < self.cells.len() && rest == fill;
+        let end = if same_fill { self.used } else { self.cells.len() };
+        if x < end {
+            self.cells[x..end].iter_mut().for_each(|cell| cell.erase(fill));
+        }
+        // Without text, or with the same blanks behind it, a line is as plain as before.
+        self.plain = x == 0 || self.plain && (x <= self.used || rest == Color::Default);
+        self.used = if same_fill { self.used.min(x) } else { x };
+    }
+
+    /// Adds the line to the scrollback.
+    fn keep(&self, history: &mut Scrollback) {
+        let used = &self.cells[..self.used];
+        if self.plain {
+            history.push_plain(used, self.rest());
+        } else {
+            history.push(used, self.rest());
+        }
+    }
 }
 
 impl std::fmt::Debug for Buffer {
@@ -35,20 +115,29 @@ impl std::fmt::Debug for Buffer {
 
 impl Buffer {
     pub(crate) fn new(cols: usize, rows: usize, history: usize) -> Self {
-        Self { grid: Grid::new(rows, cols, history), scrolled: 0 }
+        Self {
+            cols,
+            rows: std::iter::repeat_with(|| Row::new(cols)).take(rows).collect(),
+            history: Scrollback::new(history),
+            position: Position::default(),
+            fill: Color::Default,
+            scrolled: 0,
+        }
     }
 
+    #[inline]
     pub(crate) fn cols(&self) -> usize {
-        self.grid.columns()
+        self.cols
     }
 
+    #[inline]
     pub(crate) fn rows(&self) -> usize {
-        self.grid.screen_lines()
+        self.rows.len()
     }
 
     /// Lines of scrollback there are.
     pub(crate) fn history(&self) -> usize {
-        self.grid.history_size()
+        self.history.len()
     }
 
     /// Lines that ever left the top of the page, whether the scrollback took them or not.
@@ -66,64 +155,64 @@ impl Buffer {
         self.scrolled = lines;
     }
 
-    /// A line; those of the scrollback are negative, -1 being the newest.
-    pub(crate) fn line(&self, y: isize) -> &[Cell] {
-        &self.grid[Line(y as i32)][..]
+    /// A row of the screen.
+    #[inline]
+    pub(crate) fn line(&self, y: usize) -> &[Cell] {
+        &self.rows[y].cells
     }
 
+    #[inline]
     fn line_mut(&mut self, y: usize, columns: Range<usize>) -> &mut [Cell] {
-        &mut self.grid[Line(y as i32)][Column(columns.start)..Column(columns.end)]
+        self.rows[y].edit(columns)
     }
 
-    /// All lines from the oldest of the scrollback on.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &[Cell]> {
-        (-(self.history() as isize)..self.rows() as isize).map(|y| self.line(y))
+    /// The newest `n` lines of the scrollback, oldest first.
+    pub(crate) fn scrollback(&self, n: usize) -> impl Iterator<Item = Vec<Cell>> {
+        self.history.lines(self.history().saturating_sub(n), self.cols)
     }
 
+    /// The newest `n` lines of the scrollback and those of the screen.
+    pub(crate) fn lines(&self, n: usize) -> impl Iterator<Item = Cow<'_, [Cell]>> {
+        let screen = self.rows.iter().map(|row| Cow::Borrowed(&row.cells[..]));
+        self.scrollback(n).map(Cow::Owned).chain(screen)
+    }
+
+    #[inline]
     pub(crate) fn position(&self) -> Position {
-        let cursor = &self.grid.cursor;
-        Position {
-            x: cursor.point.column.0,
-            y: cursor.point.line.0.max(0) as usize,
-            wrap_pending: cursor.input_needs_wrap,
-        }
+        self.position
     }
 
     /// Moves to a place on the page.
+    #[inline]
     pub(crate) fn go(&mut self, to: Position) {
-        let (x, y) = (to.x.min(self.cols() - 1), to.y.min(self.rows() - 1));
-        let cursor = &mut self.grid.cursor;
-        cursor.point.column = Column(x);
-        cursor.point.line = Line(y as i32);
-        cursor.input_needs_wrap = to.wrap_pending;
+        self.position = Position { x: to.x.min(self.cols - 1), y: to.y.min(self.rows() - 1), ..to };
     }
 
     /// What scrolled-in lines are filled with from now on.
+    #[inline]
     pub(crate) fn set_fill(&mut self, bg: Color) {
-        self.grid.cursor.template.bg = bg;
-    }
-
-    pub(crate) fn fill(&self) -> Color {
-        self.grid.cursor.template.bg
+        self.fill = bg;
     }
 
     /// A wide character never lies across the left edge of column `x`: if one does, it becomes blanks.
+    #[inline]
     fn split(&mut self, y: usize, x: usize) {
-        if x > 0 && x < self.cols() && self.line(y as isize)[x].is_spacer() {
+        if x > 0 && x < self.cols() && self.line(y)[x].is_spacer() {
             for cell in self.line_mut(y, x - 1..x + 1) {
                 cell.unwiden();
             }
         }
     }
 
-    /// Writes ASCII from the cursor's column on; all of it fits on the line.
-    pub(crate) fn put_ascii(&mut self, text: &[u8], pen: &Pen) {
-        let Position { x, y, .. } = self.position();
+    /// Writes characters of one column from the cursor's column on; all of them fit on the line. `plain` ones are ASCII in
+    /// the default style.
+    pub(crate) fn put_run<T: Copy + Into<char>>(&mut self, text: &[T], pen: &Pen, plain: bool) {
+        let Position { x, y, .. } = self.position;
         let end = x + text.len();
         self.split(y, x);
         self.split(y, end);
-        for (cell, byte) in self.line_mut(y, x..end).iter_mut().zip(text) {
-            *cell = Cell::new(char::from(*byte), pen, Flags::empty());
+        for (cell, c) in self.rows[y].write(x..end, plain).iter_mut().zip(text) {
+            cell.set(*c, pen);
         }
         self.advance(end);
     }
@@ -147,23 +236,21 @@ impl Buffer {
     }
 
     fn advance(&mut self, end: usize) {
-        let cols = self.cols();
-        let cursor = &mut self.grid.cursor;
-        cursor.point.column = Column(end.min(cols - 1));
-        cursor.input_needs_wrap = end >= cols;
+        self.position.x = end.min(self.cols - 1);
+        self.position.wrap_pending = end >= self.cols;
     }
 
     /// The column of the character before the cursor.
     fn before(&self) -> Option<usize> {
         let Position { x, y, wrap_pending } = self.position();
         let x = if wrap_pending { x } else { x.checked_sub(1)? };
-        Some(if self.line(y as isize)[x].is_spacer() { x - 1 } else { x })
+        Some(if self.line(y)[x].is_spacer() { x - 1 } else { x })
     }
 
     /// The character before the cursor, if there is one.
     pub(crate) fn cell_before(&self) -> Option<&Cell> {
         let y = self.position().y;
-        self.before().map(|x| &self.line(y as isize)[x])
+        self.before().map(|x| &self.line(y)[x])
     }
 
     /// Adds a character to the one before the cursor, if there is one.
@@ -221,7 +308,7 @@ impl Buffer {
     /// The line at `y` does not go on in the next one.
     pub(crate) fn unwrap_line(&mut self, y: usize) {
         let last = self.cols() - 1;
-        if self.line(y as isize)[last].flags.intersects(WRAPPED)
+        if self.line(y)[last].flags.intersects(WRAPPED)
             && let [cell] = self.line_mut(y, last..last + 1)
         {
             cell.flags.remove(WRAPPED);
@@ -235,13 +322,11 @@ impl Buffer {
         }
         self.split(y, columns.start);
         self.split(y, columns.end);
-        let fill = self.fill();
-        if columns.len() == self.cols() {
-            // Costs nothing for a line that is blank already.
-            let template = Cell::blank(fill);
-            self.grid[Line(y as i32)].reset(&template);
+        let (fill, row) = (self.fill, &mut self.rows[y]);
+        if columns.end == self.cols {
+            row.erase_from(columns.start, fill);
         } else {
-            self.line_mut(y, columns).fill(Cell::blank(fill));
+            row.edit(columns).iter_mut().for_each(|cell| cell.erase(fill));
         }
     }
 
@@ -252,7 +337,7 @@ impl Buffer {
     }
 
     pub(crate) fn clear_history(&mut self) {
-        self.grid.clear_history();
+        self.history.clear();
     }
 
     /// Fills the page with `E`.
@@ -270,7 +355,7 @@ impl Buffer {
         self.split(y, x);
         self.split(y, cols - n);
         self.unwrap_line(y);
-        let fill = self.fill();
+        let fill = self.fill;
         let cells = self.line_mut(y, x..cols);
         cells.rotate_right(n);
         cells[..n].fill(Cell::blank(fill));
@@ -283,7 +368,7 @@ impl Buffer {
         self.split(y, x);
         self.split(y, x + n);
         self.unwrap_line(y);
-        let fill = self.fill();
+        let fill = self.fill;
         let cells = self.line_mut(y, x..cols);
         cells.rotate_left(n);
         let kept = cells.len() - n;
@@ -293,71 +378,45 @@ impl Buffer {
     /// Moves lines up; those that leave the top of the page go to the scrollback.
     pub(crate) fn scroll_up(&mut self, region: &Range<usize>, n: usize) {
         let n = n.min(region.len());
-        self.grid.scroll_up(&lines(region), n);
         if region.start == 0 {
+            for row in &self.rows[..n] {
+                row.keep(&mut self.history);
+            }
             self.count_scrolled(n as u64);
         }
+        self.shift_up(region, n);
     }
 
     /// Moves the lines above `end` up by `n`; those that leave the page are lost.
     pub(crate) fn drop_top(&mut self, end: usize, n: usize) {
-        let n = n.min(end);
-        for y in 0..end - n {
-            let row = std::mem::take(&mut self.grid[Line((y + n) as i32)]);
-            let gone = std::mem::replace(&mut self.grid[Line(y as i32)], row);
-            self.grid[Line((y + n) as i32)] = gone;
-        }
-        self.erase_lines(end - n..end);
+        self.shift_up(&(0..end), n.min(end));
+    }
+
+    fn shift_up(&mut self, region: &Range<usize>, n: usize) {
+        self.rows[region.clone()].rotate_left(n);
+        self.erase_lines(region.end - n..region.end);
     }
 
     /// Moves lines down.
     pub(crate) fn scroll_down(&mut self, region: &Range<usize>, n: usize) {
         let n = n.min(region.len());
-        self.grid.scroll_down(&lines(region), n);
+        self.rows[region.clone()].rotate_right(n);
+        self.erase_lines(region.start..region.start + n);
         self.unwrap_line(self.rows() - 1);
     }
 
     /// Changes the size, wrapping lines anew if `reflow`.
     pub(crate) fn resize(&mut self, cols: usize, rows: usize, history: usize, reflow: bool) {
+        let lines = self.lines(usize::MAX);
+        let mut page = Reflow::new((self.cols, self.rows()), self.history.limit(), lines);
         let before = self.history();
-        self.grid.resize(reflow, rows, cols);
-        self.count_scrolled(self.history().saturating_sub(before) as u64);
-        self.grid.update_history(history);
-        self.repair();
-        let mut to = self.position();
-        if to.wrap_pending && to.x + 1 < cols {
-            to.x += 1;
-            to.wrap_pending = false;
-        }
-        self.go(to);
+        let at = page.resize(cols, rows, self.position, reflow);
+        self.count_scrolled(page.history().saturating_sub(before) as u64);
+        self.cols = cols;
+        self.history = Scrollback::new(history);
+        self.rows = page.finish(history, |line| {
+            Row::from_cells(line).keep(&mut self.history);
+        });
+        self.go(at);
     }
-
-    /// Brings back what a resize may have broken.
-    fn repair(&mut self) {
-        let (cols, rows) = (self.cols(), self.rows());
-        for y in -(self.history() as i32)..rows as i32 {
-            let cells = &mut self.grid[Line(y)][..];
-            let mut x = 0;
-            while x < cols {
-                let whole = cells[x].is_wide() && cells.get(x + 1).is_some_and(Cell::is_spacer);
-                if whole {
-                    x += 1;
-                } else if cells[x].is_wide() || cells[x].is_spacer() {
-                    cells[x].unwiden();
-                }
-                let last = x + 1 == cols && y + 1 < rows as i32;
-                if !(last && cells[x].is_wrapped()) {
-                    cells[x].flags.remove(WRAPPED);
-                }
-                x += 1;
-            }
-            if let Some(last) = cells.last_mut().filter(|_| y + 1 == rows as i32) {
-                last.flags.remove(WRAPPED);
-            }
-        }
-    }
-}
-
-fn lines(region: &Range<usize>) -> Range<Line> {
-    Line(region.start as i32)..Line(region.end as i32)
 }

@@ -99,6 +99,15 @@ impl Attrs {
         self.0 = (self.0 & 0xff) | ((style as u16) << Self::UNDERLINE_SHIFT);
     }
 
+    /// All of them as a number, and back.
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
     /// Whether a blank with these attributes shows anything.
     fn marks_blanks(self) -> bool {
         self.has(Self::INVERSE | Self::STRIKE | Self::OVERLINE) || self.underline() != Underline::None
@@ -124,6 +133,12 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
+    pub(crate) fn is_default(&self) -> bool {
+        self.extra.is_none()
+            && self.attrs == Attrs::default()
+            && (self.fg, self.bg) == (Color::Default, Color::Default)
+    }
+
     pub(crate) fn underline_color(&self) -> Color {
         self.extra.as_ref().map_or(Color::Default, |extra| extra.underline_color)
     }
@@ -150,6 +165,10 @@ impl Pen {
 
     /// Forgets everything but the link, as SGR 0 does.
     pub(crate) fn reset(&mut self) {
+        if self.extra.is_none() {
+            (self.fg, self.bg, self.attrs) = Default::default();
+            return;
+        }
         let link = self.link().cloned();
         *self = Self::default();
         if link.is_some() {
@@ -190,6 +209,27 @@ impl Cell {
     #[inline]
     pub(crate) fn new(c: char, pen: &Pen, flags: Flags) -> Self {
         Self { c, fg: pen.fg, bg: pen.bg, attrs: pen.attrs, flags, extra: pen.extra.clone() }
+    }
+
+    /// Makes this the cell of a character of one column.
+    #[inline]
+    pub(crate) fn set(&mut self, c: impl Into<char>, pen: &Pen) {
+        self.c = c.into();
+        (self.fg, self.bg, self.attrs, self.flags) = (pen.fg, pen.bg, pen.attrs, Flags::empty());
+        // Mostly there is nothing to drop and nothing to count.
+        if self.extra.is_some() || pen.extra.is_some() {
+            self.extra.clone_from(&pen.extra);
+        }
+    }
+
+    /// Makes this a blank.
+    #[inline]
+    pub(crate) fn erase(&mut self, bg: Color) {
+        (self.c, self.fg, self.bg) = (' ', Color::Default, bg);
+        (self.attrs, self.flags) = (Attrs::default(), Flags::empty());
+        if self.extra.is_some() {
+            self.extra = None;
+        }
     }
 
     /// The pen this cell was written with.

@@ -4,7 +4,7 @@ use crate::csi::Csi;
 use crate::grammar::{ENQ, Sequence};
 use crate::modes;
 use crate::parser::Sink;
-use crate::query::only_asks;
+use crate::query::{is_csi_query, only_asks};
 use crate::sgr;
 use crate::terminal::{CursorStyle, SavedCursor, Terminal, default_tab};
 
@@ -43,28 +43,48 @@ impl Sink for Terminal {
     }
 
     fn sequence(&mut self, sequence: &Sequence<'_>) {
+        if let Sequence::Csi(csi) = sequence {
+            return self.control_sequence(csi);
+        }
         let last = self.last.take();
         // A question changes nothing, so that what is shown is the same with and without it.
         let asks = last.is_some() && only_asks(sequence);
         match sequence {
-            Sequence::Csi(csi) if (csi.private, csi.intermediate, csi.action) == (0, 0, b'b') => {
-                // A screen full of it is as good as any more, and takes bounded time.
-                self.repeat(last, csi.count(0).min(self.cols() * self.rows()));
-            }
-            Sequence::Csi(csi) => self.csi(csi),
             Sequence::Escape(intermediates, action) => self.escape(intermediates, *action),
             Sequence::Osc(content, bel) => self.osc(content, *bel),
             Sequence::Dcs(content) => self.dcs(content),
-            Sequence::Apc(_) | Sequence::Other => {}
+            Sequence::Csi(_) | Sequence::Apc(_) | Sequence::Other => {}
         }
         if asks {
             self.last = last;
         }
         self.settle();
     }
+
+    fn run(&mut self, bytes: &[u8]) -> usize {
+        self.take_run(bytes)
+    }
 }
 
 impl Terminal {
+    pub(crate) fn control_sequence(&mut self, csi: &Csi) {
+        let last = self.last.take();
+        match (csi.private, csi.intermediate, csi.action) {
+            (0, 0, b'm') => {
+                sgr::apply(csi, &mut self.registers.pen);
+                self.pen_changed();
+            }
+            // A screen full of it is as good as any more, and takes bounded time.
+            (0, 0, b'b') => self.repeat(last, csi.count(0).min(self.cols() * self.rows())),
+            _ => self.csi(csi),
+        }
+        let changes_style = (csi.private, csi.action) == (0, b'm');
+        if !changes_style && last.is_some() && is_csi_query(csi) {
+            self.last = last;
+        }
+        self.settle();
+    }
+
     fn escape(&mut self, intermediates: &[u8], action: u8) {
         match (intermediates, action) {
             ([], b'7') => self.save_cursor(),
@@ -158,10 +178,6 @@ impl Terminal {
             b'd' => self.go_origin(at.x, n - 1),
             b'g' => self.clear_tabs(csi.param(0)),
             b'h' | b'l' => self.set_ansi_modes(csi),
-            b'm' => {
-                sgr::apply(csi, &mut self.registers.pen);
-                self.pen_changed();
-            }
             b'r' => self.set_region(csi),
             b's' if csi.params().is_empty() => self.save_cursor(),
             b't' => self.title_stack(csi),

@@ -37,6 +37,44 @@ impl Csi {
         csi.parse_params(rest).then_some(csi)
     }
 
+    /// Reads a control sequence from the bytes behind its `ESC [`, and how many of them it takes. Nothing unless it is all
+    /// there and has nothing but a private marker and parameters, as nearly all have.
+    #[inline]
+    pub(crate) fn parse_plain(bytes: &[u8]) -> Option<(Self, usize)> {
+        let private = *bytes.first().filter(|byte| matches!(byte, b'<'..=b'?')).unwrap_or(&0);
+        let start = usize::from(private != 0);
+        let mut csi = Self { private, intermediate: 0, action: 0, params: [0; _], colons: 0, len: 0 };
+        let (mut n, mut value, mut at) = (0, 0u32, start);
+        let bytes = &bytes[..bytes.len().min(limits::CSI_BYTES - 3)];
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            match byte {
+                b'0'..=b'9' => value = (value * 10 + u32::from(byte - b'0')).min(u16::MAX.into()),
+                b';' | b':' => {
+                    csi.params[n] = value as u16;
+                    (n, value) = (n + 1, 0);
+                    if n == limits::CSI_PARAMS {
+                        return None;
+                    }
+                    csi.colons |= u32::from(byte == b':') << n;
+                }
+                0x40..=0x7e => {
+                    csi.params[n] = value as u16;
+                    csi.len = if at == start + 1 { 0 } else { n as u8 + 1 };
+                    csi.action = byte;
+                    return Some((csi, at));
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether parameters are joined by colons.
+    pub(crate) fn has_groups(&self) -> bool {
+        self.colons != 0
+    }
+
     fn parse_params(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
@@ -115,6 +153,19 @@ mod tests {
         assert_eq!(Csi::parse(b"$$p"), None);
         assert_eq!(Csi::parse(b"$1p"), None);
         assert_eq!(Csi::parse(b"c").unwrap().params(), &[] as &[u16]);
+    }
+
+    #[test]
+    fn plain_sequences_are_read_in_one_pass() {
+        for text in ["m", "1m", "1;4:3;;58:2::1:2:300000m", "?25h", ";H", "65535;65536;99999999999G", "?;:m"]
+        {
+            let bytes = format!("{text}rest");
+            let (csi, len) = Csi::parse_plain(bytes.as_bytes()).unwrap();
+            assert_eq!((Csi::parse(text.as_bytes()), len), (Some(csi), text.len()), "{text}");
+        }
+        for other in ["", "1", "1;2", "1 q", "1\rm", "1?m", &"1;".repeat(40), &"1".repeat(600)] {
+            assert_eq!(Csi::parse_plain(other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]

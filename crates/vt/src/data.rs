@@ -6,6 +6,7 @@ use crate::modes;
 use crate::screen::Screen;
 use crate::snapshot::SnapshotWriter;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How text looks. Fields that are at their default are left out of the data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -235,8 +236,7 @@ impl Screen {
     /// The alternate screen has none; it is the primary one's then.
     pub fn scrollback(&self, n: usize) -> Vec<ScreenLine> {
         let buffer = &self.terminal().primary.buffer;
-        let n = n.min(buffer.history()) as isize;
-        (-n..0).map(|y| ScreenLine::of(buffer.line(y))).collect()
+        buffer.scrollback(n).map(|line| ScreenLine::of(&line)).collect()
     }
 
     /// Lines of scrollback there are.
@@ -327,11 +327,11 @@ impl Screen {
     /// lines of scrollback come first.
     pub fn to_ansi(&self, scrollback: usize) -> Vec<u8> {
         let buffer = &self.terminal().primary.buffer;
-        let above = -(scrollback.min(buffer.history()) as isize)..0;
-        let shown = (0..self.rows()).map(|y| self.cells(y));
+        let above = buffer.scrollback(scrollback).map(Cow::Owned);
+        let shown = (0..self.rows()).map(|y| Cow::Borrowed(self.cells(y)));
         let mut writer = SnapshotWriter::default();
         let mut blank = 0;
-        for cells in above.map(|y| buffer.line(y)).chain(shown) {
+        for cells in above.chain(shown) {
             let used = cells.iter().rposition(|cell| !cell.is_default());
             let Some(used) = used else {
                 blank += 1;
@@ -347,11 +347,11 @@ impl Screen {
         writer.out
     }
 
-    fn rows(&self) -> isize {
-        self.terminal().rows() as isize
+    fn rows(&self) -> usize {
+        self.terminal().rows()
     }
 
-    pub(crate) fn cells(&self, y: isize) -> &[Cell] {
+    pub(crate) fn cells(&self, y: usize) -> &[Cell] {
         self.terminal().page().buffer.line(y)
     }
 }

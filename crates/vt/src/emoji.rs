@@ -10,6 +10,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const JOINER: char = '\u{200d}';
 const EMOJI_STYLE: char = '\u{fe0f}';
 
+/// Whether a character can be part of the emoji in this cell at all; nearly none can.
+#[inline]
+pub(crate) fn may_join(cell: &Cell, c: char) -> bool {
+    cell.extra.is_some() || joins_plain(c)
+}
+
+/// Whether a character can be part of an emoji without anything combined with it.
+#[inline]
+pub(crate) fn joins_plain(c: char) -> bool {
+    matches!(c, EMOJI_STYLE | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}')
+}
+
 /// Whether a character is shown as part of the emoji in this cell, right behind which it was written.
 pub(crate) fn joins(cell: &Cell, c: char) -> bool {
     let marks = cell.zero_width();

@@ -6,10 +6,18 @@ pub const MAX_COLS: u16 = 1024;
 pub const MAX_ROWS: u16 = 512;
 /// Columns a model has at least: a wide character needs two.
 pub const MIN_COLS: u16 = 2;
-/// Cells of scrollback (24 bytes each): 2000 lines of the widest screen.
+/// Cells of scrollback (a byte each in plain text, some tens in the most colourful one): 2000 lines of the widest screen.
 pub const SCROLLBACK_CELLS: usize = 2000 * MAX_COLS as usize;
 /// Scrollback of a session without a configured one, in lines.
 pub const DEFAULT_SCROLLBACK: usize = 2000;
+/// Bytes of a chunk of the scrollback: small beside the scrollback of an ordinary screen, large beside a line.
+pub(crate) const CHUNK_BYTES: usize = 8 * 1024;
+/// Lines of a chunk, so that empty ones, which take no bytes, end it as well.
+pub(crate) const CHUNK_LINES: usize = 1024;
+/// Characters that are shown at once. Runs of text between two changes of style are seldom longer.
+pub(crate) const PRINTED_AT_ONCE: usize = 64;
+/// Links among which a chunk looks for one it has already.
+pub(crate) const CHUNK_LINKS: usize = 8;
 
 /// Bytes of a key's sequence. A key with every optional field of the kitty protocol has fewer.
 pub const KEY_BYTES: usize = 64;

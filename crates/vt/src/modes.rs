@@ -58,6 +58,9 @@ const MOUSE_ENCODING: [u16; 4] = [1005, 1006, 1015, 1016];
 pub(crate) struct TerminalModes {
     /// Modes that differ from a fresh terminal's, and unknown ones as they were last set.
     changed: BTreeMap<u16, bool>,
+    /// [`AUTO_WRAP`] and [`ORIGIN`] as `changed` has them: text and movements need them all the time.
+    no_wrap: bool,
+    origin: bool,
     mouse: Choice,
     mouse_encoding: Choice,
     /// IRM.
@@ -70,6 +73,21 @@ impl TerminalModes {
     pub(crate) fn has(&self, mode: u16) -> bool {
         let fresh = || ON.contains(&mode);
         self.changed.get(&mode).copied().unwrap_or_else(fresh)
+    }
+
+    #[inline]
+    pub(crate) fn wraps(&self) -> bool {
+        !self.no_wrap
+    }
+
+    #[inline]
+    pub(crate) fn origin(&self) -> bool {
+        self.origin
+    }
+
+    fn update(&mut self) {
+        self.no_wrap = !self.has(AUTO_WRAP);
+        self.origin = self.has(ORIGIN);
     }
 
     /// The mouse mode, 0 when the mouse is not reported.
@@ -97,6 +115,7 @@ impl TerminalModes {
             } else {
                 self.changed.insert(mode, on);
             }
+            self.update();
         } else if !ACTIONS.contains(&mode) && mode != BLINK {
             let known = self.changed.contains_key(&mode);
             let others = || self.changed.keys().filter(|key| !PLAIN.contains(key)).count();
@@ -124,6 +143,7 @@ impl TerminalModes {
         for mode in [APP_CURSOR, ORIGIN, APP_KEYPAD, AUTO_WRAP, SHOW_CURSOR] {
             self.changed.remove(&mode);
         }
+        self.update();
         self.insert = false;
     }
 
@@ -141,6 +161,22 @@ impl TerminalModes {
             if choice != 0 {
                 let _written = write!(out, "\x1b[?{choice}h");
             }
+        }
+    }
+
+    /// Appends what sets the modes of keys, paste and focus so, and with `mouse` those of the mouse.
+    pub(crate) fn write_input(&self, mouse: bool, out: &mut Vec<u8>) {
+        if self.has(APP_KEYPAD) {
+            out.extend_from_slice(b"\x1b=");
+        }
+        for mode in [APP_CURSOR, FOCUS, BRACKETED_PASTE].into_iter().filter(|mode| self.has(*mode)) {
+            write_private(out, mode, true);
+        }
+        if !self.has(ALTERNATE_SCROLL) {
+            write_private(out, ALTERNATE_SCROLL, false);
+        }
+        for choice in [self.mouse, self.mouse_encoding].into_iter().filter(|choice| mouse && *choice != 0) {
+            write_private(out, choice, true);
         }
     }
 

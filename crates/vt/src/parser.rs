@@ -12,6 +12,11 @@ pub(crate) trait Sink {
     fn control(&mut self, byte: u8);
     /// A finished sequence.
     fn sequence(&mut self, sequence: &Sequence<'_>);
+    /// Takes what it can of bytes that begin between two sequences and characters; how many it took. What it leaves is
+    /// parsed.
+    fn run(&mut self, _bytes: &[u8]) -> usize {
+        0
+    }
 }
 
 /// The state between two calls.
@@ -39,7 +44,11 @@ impl Parser {
             sink.invalid();
         }
         let mut rest = bytes;
-        while let Some(token) = self.tokenizer.next(&mut rest) {
+        loop {
+            if self.is_ground() {
+                rest = &rest[sink.run(rest)..];
+            }
+            let Some(token) = self.tokenizer.next(&mut rest) else { return };
             match token {
                 Token::Text(text) => decode(&mut self.partial, text, !rest.is_empty(), sink),
                 Token::Control(byte, _) => sink.control(byte),

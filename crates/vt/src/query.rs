@@ -38,7 +38,8 @@ pub(crate) fn only_asks(sequence: &Sequence<'_>) -> bool {
     effect(sequence) == Effect::Query && !matches!(sequence, Sequence::Osc(content, _) if sets(content))
 }
 
-fn is_csi_query(csi: &Csi) -> bool {
+/// Whether a control sequence asks the terminal.
+pub(crate) fn is_csi_query(csi: &Csi) -> bool {
     match (csi.private, csi.intermediate, csi.action) {
         // DA1, DA2, DA3; DSR; XTVERSION.
         (0 | b'>' | b'=', 0, b'c') | (0 | b'?', 0, b'n') | (b'>', 0, b'q') => true,

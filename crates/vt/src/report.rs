@@ -31,9 +31,33 @@ pub fn without_answers(input: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// Whether a person has typed or pasted something of `input`; not answers, reports of the mouse and of focus, nor keys that
+/// are let go.
+pub fn has_keys(input: &[u8]) -> bool {
+    let (mut parser, mut rest) = (InputParser::default(), input);
+    loop {
+        match parser.next(&mut rest) {
+            // A lone Escape is not complete: most likely it is the key.
+            None => return parser.pending() == b"\x1b",
+            Some(Input::Press(_) | Input::PasteStart | Input::Pasted(_) | Input::PasteEnd) => return true,
+            Some(Input::Answer | Input::Release(_) | Input::Report) => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_told_from_reports() {
+        for keys in [&b"x"[..], b"\x1b", b"\x1b[A", b"\x1b[?62;22cx", b"\x1b[200~a", "ä".as_bytes(), b"\r"] {
+            assert!(has_keys(keys), "{}", keys.escape_ascii());
+        }
+        for none in [&b""[..], b"\x1b[?62;22c", b"\x1b[I", b"\x1b[O", b"\x1b[<0;3;4M", b"\x1b[1;1R"] {
+            assert!(!has_keys(none), "{}", none.escape_ascii());
+        }
+    }
     use crate::{Options, Screen};
     use proptest::prelude::*;
     use swb_types::Size;

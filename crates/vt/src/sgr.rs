@@ -9,11 +9,29 @@ pub(crate) fn apply(csi: &Csi, pen: &mut Pen) {
     if csi.params().is_empty() {
         pen.reset();
     }
+    if csi.has_groups() {
+        return apply_groups(csi, pen);
+    }
+    let mut params = csi.params().iter().copied();
+    while let Some(code) = params.next() {
+        match code {
+            38 | 48 | 58 => {
+                if let Some(color) = separate_color(|| params.next()) {
+                    set_color(pen, code, color);
+                }
+            }
+            _ => simple(code, pen),
+        }
+    }
+}
+
+/// The same where parameters are joined by colons.
+fn apply_groups(csi: &Csi, pen: &mut Pen) {
     let mut groups = csi.groups();
     while let Some(group) = groups.next() {
         match *group {
             [code @ (38 | 48 | 58)] => {
-                if let Some(color) = separate_color(&mut groups) {
+                if let Some(color) = separate_color(|| groups.next()?.first().copied()) {
                     set_color(pen, code, color);
                 }
             }
@@ -42,8 +60,8 @@ fn set_color(pen: &mut Pen, code: u16, color: Color) {
 }
 
 /// The old form: each number is a parameter of its own.
-fn separate_color<'a>(groups: &mut impl Iterator<Item = &'a [u16]>) -> Option<Color> {
-    let mut next = || groups.next()?.first().copied();
+#[inline]
+fn separate_color(mut next: impl FnMut() -> Option<u16>) -> Option<Color> {
     match next()? {
         5 => Some(Color::Indexed(u8::try_from(next()?).ok()?)),
         2 => {

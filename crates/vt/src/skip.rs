@@ -52,6 +52,10 @@ impl Screen {
 
     fn take_unseen(&mut self, bytes: &[u8]) -> Taken {
         let mut taken = Taken::default();
+        if memchr(b'\n', bytes).is_none() {
+            // Full-screen programs have better ways to move.
+            return taken;
+        }
         for run in Runs::new(bytes) {
             // What lies before the stretch may switch to the page without scrollback.
             let history = if run.start == taken.bytes { self.terminal().history_limit() } else { 0 };

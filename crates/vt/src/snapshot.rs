@@ -209,13 +209,12 @@ impl SnapshotWriter {
     /// Writes all lines from home on, through the bottom if there is scrollback.
     fn paint(&mut self, buffer: &Buffer, scrollback: usize) {
         let history = buffer.history().min(scrollback);
-        let skipped = buffer.history() - history;
         // Without scrollback, what is blank at the end is blank already.
         let rows = if history > 0 { history + buffer.rows() } else { used_rows(buffer) };
-        let mut above: Option<&Cell> = None;
-        for (n, line) in buffer.lines().skip(skipped).take(rows).enumerate() {
-            match above {
-                Some(above) => self.wrap(above, line),
+        let mut above: Option<Cell> = None;
+        for (n, line) in buffer.lines(history).take(rows).enumerate() {
+            match &above {
+                Some(above) => self.wrap(above, &line),
                 None if n > 0 => {
                     // A new line at the bottom has the pen's background.
                     if self.pen.bg != Color::Default {
@@ -225,8 +224,8 @@ impl SnapshotWriter {
                 }
                 None => {}
             }
-            self.line(line, above.is_some());
-            above = line.last().filter(|cell| cell.is_wrapped());
+            self.line(&line, above.is_some());
+            above = line.last().filter(|cell| cell.is_wrapped()).cloned();
         }
         self.set_pen(&Pen::default());
     }
@@ -324,7 +323,7 @@ impl SnapshotWriter {
     fn cursor(&mut self, terminal: &Terminal) {
         let registers = &terminal.registers;
         let mut at = terminal.position();
-        let line = terminal.page().buffer.line(at.y as isize);
+        let line = terminal.page().buffer.line(at.y);
         if terminal.mode(modes::ORIGIN) {
             self.put("\x1b[?6h");
             at.y -= registers.region.start.min(at.y);
@@ -371,10 +370,10 @@ fn character_before(line: &[Cell], x: usize) -> Option<&Cell> {
 
 /// Lines down to the last that is not blank.
 fn used_rows(buffer: &Buffer) -> usize {
-    let rows = 0..buffer.rows() as isize;
-    let used = |y: &isize| {
-        let goes_on = |y: isize| buffer.line(y).last().is_some_and(Cell::is_wrapped);
+    let rows = 0..buffer.rows();
+    let used = |y: &usize| {
+        let goes_on = |y: usize| buffer.line(y).last().is_some_and(Cell::is_wrapped);
         buffer.line(*y).iter().any(|cell| !cell.is_default()) || (*y > 0 && goes_on(*y - 1))
     };
-    rows.rev().find(used).map_or(0, |y| y as usize + 1)
+    rows.rev().find(used).map_or(0, |y| y + 1)
 }

@@ -4,6 +4,7 @@ use crate::cell::Cell;
 use crate::parser::Parser;
 use crate::terminal::{Keyboard, Page, Registers, SavedCursor};
 use crate::{buffer::Position, screen::Screen};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Everything a screen is; two that are equal behave the same from here on.
@@ -30,7 +31,7 @@ struct PageState {
 impl PageState {
     fn new(page: &Page, shown: bool) -> Self {
         Self {
-            lines: page.buffer.lines().map(<[Cell]>::to_vec).collect(),
+            lines: page.buffer.lines(usize::MAX).map(Cow::into_owned).collect(),
             history: page.buffer.history(),
             position: shown.then(|| page.buffer.position()),
             saved: page.saved.clone(),

@@ -1,7 +1,7 @@
 //! The screen as a picture.
 
 use crate::cell::{Color, Underline};
-use crate::data::{CursorShape, Style};
+use crate::data::{CursorShape, Run, Style};
 use crate::palette::Rgb;
 use crate::screen::Screen;
 use std::fmt::Write;
@@ -14,11 +14,50 @@ pub(crate) const FOREGROUND: u16 = 10;
 pub(crate) const BACKGROUND: u16 = 11;
 pub(crate) const CURSOR: u16 = 12;
 
+/// A screen as pieces of an SVG document, for one that shows several screens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SvgPieces {
+    /// Width and height in the document's units, which are pixels by default.
+    pub size: (usize, usize),
+    /// The colour behind everything.
+    pub background: String,
+    /// What is drawn for each row, at its place.
+    pub rows: Vec<String>,
+    /// The cursor, at its place; empty if it is hidden.
+    pub cursor: String,
+}
+
 impl Screen {
+    /// The pieces of the screen's picture, below up to this many lines of scrollback.
+    pub fn svg_pieces(&self, scrollback: usize) -> SvgPieces {
+        let above = self.scrollback(scrollback);
+        let mut cursor = String::new();
+        self.svg_cursor(&mut cursor, above.len());
+        let screen = self.lines();
+        let lines = above.iter().chain(&screen);
+        let rows: Vec<String> = lines.enumerate().map(|(y, line)| self.svg_row(y, &line.runs)).collect();
+        let size = (usize::from(self.size().cols()) * CELL.0, rows.len() * CELL.1);
+        SvgPieces { size, background: hex(self.special(BACKGROUND)), rows, cursor }
+    }
+
+    fn svg_row(&self, y: usize, runs: &[Run]) -> String {
+        let mut out = String::new();
+        let mut x = 0;
+        for run in runs {
+            self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
+            x += usize::from(run.width);
+        }
+        out
+    }
+
     /// The screen as an SVG document, with the cursor if it is shown.
     pub fn to_svg(&self) -> String {
-        let size = self.size();
-        let (width, height) = (usize::from(size.cols()) * CELL.0, usize::from(size.rows()) * CELL.1);
+        self.to_svg_with(0)
+    }
+
+    /// The same below up to this many lines of scrollback.
+    pub fn to_svg_with(&self, scrollback: usize) -> String {
+        let SvgPieces { size: (width, height), background, rows, cursor } = self.svg_pieces(scrollback);
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _written = writeln!(
@@ -26,16 +65,10 @@ impl Screen {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" font-size=\"15\">\
              <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>",
-            hex(self.special(BACKGROUND))
+            background
         );
-        for (y, line) in self.lines().iter().enumerate() {
-            let mut x = 0;
-            for run in &line.runs {
-                self.run(&mut out, x, y, usize::from(run.width), &run.text, &run.style);
-                x += usize::from(run.width);
-            }
-        }
-        self.svg_cursor(&mut out);
+        out.extend(rows);
+        out.push_str(&cursor);
         out.push_str("</svg>\n");
         out
     }
@@ -109,12 +142,12 @@ impl Screen {
         );
     }
 
-    fn svg_cursor(&self, out: &mut String) {
+    fn svg_cursor(&self, out: &mut String, above: usize) {
         let cursor = self.cursor();
         if !cursor.visible {
             return;
         }
-        let (left, top) = (usize::from(cursor.col) * CELL.0, usize::from(cursor.row) * CELL.1);
+        let (left, top) = (usize::from(cursor.col) * CELL.0, (above + usize::from(cursor.row)) * CELL.1);
         let (width, height, top) = match cursor.shape {
             CursorShape::Bar => (2, CELL.1, top),
             CursorShape::Block => (CELL.0, CELL.1, top),

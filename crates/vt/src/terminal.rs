@@ -11,8 +11,8 @@ use crate::limits;
 use crate::link::Links;
 use crate::modes::{self, TerminalModes};
 use crate::palette::Palette;
+use crate::width;
 use std::ops::Range;
-use unicode_width::UnicodeWidthChar;
 
 /// The four character sets, by the byte that designates them, and which one is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Charsets {
         self.sets[self.active] == b'B'
     }
 
-    fn map(&self, c: char) -> char {
+    pub(crate) fn map(&self, c: char) -> char {
         const LINES: [char; 32] = [
             ' ', '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─',
             '⎼', '⎽', '├', '┤', '┴', '┬', '│', '≤', '≥', 'π', '≠', '£', '·',
@@ -206,53 +206,80 @@ impl Terminal {
     }
 
     pub(crate) fn print(&mut self, text: &str) {
-        let mut rest = text;
-        while let Some(c) = rest.chars().next() {
-            let plain = self.registers.charsets.is_ascii() && !self.registers.modes.insert;
-            let ascii = rest.bytes().position(|byte| byte >= 0x80).unwrap_or(rest.len());
-            if plain && ascii > 0 {
-                self.print_ascii(&rest.as_bytes()[..ascii]);
-                rest = &rest[ascii..];
-            } else {
-                self.print_char(self.registers.charsets.map(c));
-                rest = &rest[c.len_utf8()..];
+        let mut narrow = ['\0'; limits::PRINTED_AT_ONCE];
+        let mut len = 0;
+        let plain = self.prints_plainly();
+        for c in text.chars() {
+            if plain && width::is_narrow(c) {
+                narrow[len] = c;
+                len += 1;
+                if len == narrow.len() {
+                    self.print_narrow(&narrow);
+                    len = 0;
+                }
+                continue;
             }
+            self.print_narrow(&narrow[..len]);
+            len = 0;
+            self.print_char(self.registers.charsets.map(c));
+        }
+        self.print_narrow(&narrow[..len]);
+    }
+
+    /// Whether characters are shown as they are, over what is there.
+    #[inline]
+    pub(crate) fn prints_plainly(&self) -> bool {
+        self.registers.charsets.is_ascii() && !self.registers.modes.insert
+    }
+
+    /// Shows characters that are one column wide and no part of an emoji before them.
+    fn print_narrow(&mut self, text: &[char]) {
+        let Some((first, rest)) = text.split_first() else { return };
+        if first.is_ascii() || self.buffer().cell_before().is_none_or(|cell| cell.extra.is_none()) {
+            self.print_run(text, false);
+        } else {
+            // What was combined with the character before may take this one as well.
+            self.print_char(*first);
+            self.print_run(rest, false);
         }
     }
 
-    fn print_ascii(&mut self, text: &[u8]) {
-        let wraps = self.mode(modes::AUTO_WRAP);
+    /// Shows characters, each in a column of its own; whether they are ASCII.
+    pub(crate) fn print_run<T: Copy + Into<char>>(&mut self, text: &[T], ascii: bool) {
+        let Some(end) = text.last() else { return };
+        let plain = ascii && self.registers.pen.is_default();
+        let wraps = self.registers.modes.wraps();
         let Self { primary, alternate, registers, .. } = self;
         let buffer = &mut alternate.as_mut().unwrap_or(primary).buffer;
         let mut rest = text;
-        while let Some(last) = rest.last() {
+        while !rest.is_empty() {
             let at = buffer.position();
             if at.wrap_pending && wraps {
                 buffer.wrap(&registers.region);
             } else if at.wrap_pending {
                 // Each character overwrites the one before in the last column.
-                buffer.put_ascii(&[*last], &registers.pen);
+                buffer.put_run(&[*end], &registers.pen, plain);
                 break;
             }
             let room = buffer.cols() - buffer.position().x;
             let (now, later) = rest.split_at(rest.len().min(room));
-            buffer.put_ascii(now, &registers.pen);
+            buffer.put_run(now, &registers.pen, plain);
             rest = later;
         }
-        self.last = text.last().map(|byte| char::from(*byte));
+        self.last = Some((*end).into());
     }
 
     pub(crate) fn print_char(&mut self, c: char) {
         if self.joins(c) {
             return;
         }
-        let width = match c.width() {
+        let width = match width::of(c) {
             // Controls of the C1 set.
             None => return,
             Some(0) => return self.buffer().combine(c),
             Some(width) => width.min(2),
         };
-        let wraps = self.mode(modes::AUTO_WRAP);
+        let wraps = self.registers.modes.wraps();
         let insert = self.registers.modes.insert;
         let Self { primary, alternate, registers, .. } = self;
         let buffer = &mut alternate.as_mut().unwrap_or(primary).buffer;
@@ -278,7 +305,8 @@ impl Terminal {
         let Some(last) = self.last.filter(|_| !c.is_ascii()) else { return false };
         let insert = self.registers.modes.insert;
         let buffer = self.buffer();
-        let Some(cell) = buffer.cell_before().filter(|cell| cell.c == last) else { return false };
+        let same = |cell: &&crate::cell::Cell| cell.c == last && emoji::may_join(cell, c);
+        let Some(cell) = buffer.cell_before().filter(same) else { return false };
         let (joins, widens) = (emoji::joins(cell, c), emoji::widens(cell, c));
         // Without room for a second column, letters stay apart and other characters narrow.
         let joins = joins && !(widens && buffer.position().wrap_pending);
@@ -298,8 +326,8 @@ impl Terminal {
 
     /// Moves as CUP does: within the margins in origin mode.
     pub(crate) fn go_origin(&mut self, x: usize, y: usize) {
-        let region = self.registers.region.clone();
-        if self.mode(modes::ORIGIN) {
+        let region = &self.registers.region;
+        if self.registers.modes.origin() {
             self.go(x, (region.start + y).min(region.end - 1));
         } else {
             self.go(x, y);

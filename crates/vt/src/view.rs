@@ -18,12 +18,29 @@ pub struct View {
     /// The cells it shows; nothing is known before the first look.
     shown: Option<Vec<Vec<Cell>>>,
     title: String,
+    /// What it was sent to make its keyboard and mouse those of the program, if a person types there.
+    input: Option<Vec<u8>>,
 }
+
+/// Undoes what [`input_modes`] has set.
+const NO_INPUT_MODES: &[u8] =
+    b"\x1b[=0;1u\x1b[>4m\x1b>\x1b[?1;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?1007h";
 
 impl View {
     /// Makes a view for a terminal of this size, whatever it shows now.
     pub fn new(size: Size) -> Self {
-        Self { size, shown: None, title: String::new() }
+        Self { size, shown: None, title: String::new(), input: None }
+    }
+
+    /// Makes a view for a terminal in which a person types: its keys, its mouse and what is pasted there are sent as the
+    /// program has asked for.
+    pub fn with_input(size: Size) -> Self {
+        Self { input: Some(Vec::new()), ..Self::new(size) }
+    }
+
+    /// The size of the terminal.
+    pub fn size(&self) -> Size {
+        self.size
     }
 
     /// Changes the size; the next look paints everything.
@@ -54,6 +71,7 @@ impl View {
             screen.title().clone_into(&mut self.title);
             let _written = write!(writer.out, "\x1b]2;{}\x1b\\", self.title);
         }
+        self.input_modes(&mut writer.out, screen, (left, top) == (0, 0));
         self.cursor(&mut writer.out, screen, left, top);
         writer.out.extend_from_slice(b"\x1b[?2026l");
         writer.out
@@ -71,7 +89,7 @@ impl View {
         if y >= usize::from(screen.size().rows()) {
             return Vec::new();
         }
-        let cells = screen.cells(y as isize).iter().skip(left);
+        let cells = screen.cells(y).iter().skip(left);
         let mut row: Vec<Cell> = cells.take(self.size.cols().into()).cloned().collect();
         // Half a wide character cannot be shown.
         if let Some(first) = row.first_mut().filter(|cell| cell.is_spacer()) {
@@ -87,6 +105,18 @@ impl View {
         row
     }
 
+    /// Passes on a change of the modes that decide what the terminal sends. Where the mouse is, is right only in a part
+    /// that begins in the screen's corner.
+    fn input_modes(&mut self, out: &mut Vec<u8>, screen: &Screen, mouse: bool) {
+        let Some(before) = &mut self.input else { return };
+        let now = input_modes(screen, mouse);
+        if *before != now {
+            out.extend_from_slice(NO_INPUT_MODES);
+            out.extend_from_slice(&now);
+            *before = now;
+        }
+    }
+
     fn cursor(&self, out: &mut Vec<u8>, screen: &Screen, left: usize, top: usize) {
         let cursor = screen.cursor();
         if !cursor.visible {
@@ -100,6 +130,21 @@ impl View {
         } + u8::from(!cursor.blink);
         let _written = write!(out, "\x1b[{y};{x}H\x1b[{style} q\x1b[?25h");
     }
+}
+
+/// Bytes that set the modes of a fresh terminal's keyboard and mouse as the program has set them.
+fn input_modes(screen: &Screen, mouse: bool) -> Vec<u8> {
+    let terminal = screen.terminal();
+    let (registers, mut out) = (&terminal.registers, Vec::new());
+    let flags = terminal.page().keyboard.flags;
+    if flags != 0 {
+        let _written = write!(out, "\x1b[={flags};1u");
+    }
+    if let Some(value) = registers.key_modifiers[4] {
+        let _written = write!(out, "\x1b[>4;{value}m");
+    }
+    registers.modes.write_input(mouse, &mut out);
+    out
 }
 
 fn paint_row(writer: &mut SnapshotWriter, y: usize, row: &[Cell]) {

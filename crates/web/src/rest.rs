@@ -108,7 +108,7 @@ pub(crate) async fn resize(
     if !terminal.input.may_resize() {
         return Err(ErrorReply::new(ErrorCode::Forbidden, "resizing needs the role 'drive'").into());
     }
-    terminal.input.resize(cols, rows).await;
+    terminal.input.resize_once(cols, rows).await;
     Ok(axum::Json(OkReply::default()).into_response())
 }
 

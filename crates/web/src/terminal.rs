@@ -101,6 +101,8 @@ async fn send_output(
                     deliver(sender, Message::Binary(picture.slice(start..end))).await?;
                 }
             }
+            // Nobody reads this machine's memory from another one.
+            Piece::Direct { .. } => return Some(Ending::Restarting),
             Piece::Event(event) => {
                 if let Some(message) = translated(event, output.cursor().offset()) {
                     tell(sender, &message).await?;
@@ -161,7 +163,7 @@ async fn send_range(sender: &mut Sender, output: &mut TerminalOutput, to: Offset
 /// An event of the terminal as a message; `None` for one that clients of the web do not get.
 fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
     Some(match event {
-        StreamEvent::PtyExited { code } => ServerMessage::Exited { code },
+        StreamEvent::PtyExited { code, .. } => ServerMessage::Exited { code },
         StreamEvent::Lagged { dropped, offset } => {
             ServerMessage::Lagged { offset: offset.unwrap_or(now), dropped }
         }
@@ -170,7 +172,12 @@ fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
             let seconds = delay_ms.div_ceil(1000);
             ServerMessage::Notice { text: format!("The command has ended and restarts in {seconds} s.") }
         }
-        StreamEvent::Detached | StreamEvent::End { .. } | StreamEvent::Repaint { .. } => return None,
+        StreamEvent::Detached
+        | StreamEvent::Direct { .. }
+        | StreamEvent::End { .. }
+        | StreamEvent::Indirect
+        | StreamEvent::Notification { .. }
+        | StreamEvent::Repaint { .. } => return None,
     })
 }
 

@@ -186,7 +186,11 @@ export class TerminalScreen {
         // A resumed connection has no picture to wait for.
         if (this.watch) this.reportSize();
         else this.terminal.resize(message.cols, message.rows);
-        if (message.type === 'attached' && !this.watch) this.scheduleResize();
+        if (message.type === 'attached' && !this.watch) {
+          // The daemon does not know the size of this connection's window yet.
+          this.reported = null;
+          this.scheduleResize();
+        }
         this.reportForeignSize();
       });
     } else if (message.type === 'notice') this.options.onNotice(message.text);
@@ -229,8 +233,7 @@ export class TerminalScreen {
     }
     const size = this.watch ? watchSize(pane, this.ptySize) : pane;
     if (this.watch) this.terminal.resize(size.cols, size.rows);
-    else if (sameSize(size, this.ptySize)) {
-      this.reported = size;
+    else if (sameSize(size, this.ptySize) && sameSize(size, this.reported)) {
       this.reportForeignSize();
       return;
     }

@@ -40,3 +40,5 @@ pub(super) const TERMINAL_OUTPUT: [usize; 2] = [256 << 10, 4 << 20];
 pub(super) const TRANSCRIPT: usize = 32 << 10;
 /// Bytes read from an agent at once: most of its lines are shorter.
 pub(crate) const CHUNK: usize = 32 << 10;
+/// Bytes of the edits that are shown with a request for permission: more than a person reads before a decision.
+pub(super) const DIFF_BYTES: usize = 256 << 10;

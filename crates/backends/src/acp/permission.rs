@@ -32,11 +32,29 @@ pub(super) fn approval(
     let approval = ApprovalRequest {
         tool: call.name,
         tool_id: known.map(|call| call.id.clone()),
-        parameters: call.parameters,
+        parameters: with_changes(call.parameters, tools::diffs(fields)),
         reason,
         options: request.options.iter().map(option).collect(),
     };
     (approval, call.kind)
+}
+
+/// The parameters, with the edits that the agent shows beside them, unless they contain these.
+fn with_changes(parameters: Value, changes: Vec<Value>) -> Value {
+    let known = |texts: &str| {
+        changes.iter().all(|change| change["new_text"].as_str().is_some_and(|new| new == texts))
+    };
+    let has = |key: &str| parameters.get(key).and_then(Value::as_str).is_some_and(known);
+    if changes.is_empty() || ["new_text", "new_string", "newText", "content"].iter().any(|key| has(key)) {
+        return parameters;
+    }
+    let mut fields = match parameters {
+        Value::Null => serde_json::Map::new(),
+        Value::Object(fields) if !fields.contains_key("changes") => fields,
+        other => return other,
+    };
+    fields.insert("changes".to_owned(), Value::Array(changes));
+    Value::Object(fields)
 }
 
 fn option(option: &PermissionOption) -> ApprovalOption {
@@ -188,6 +206,16 @@ mod tests {
         assert_eq!((asked.tool_id, &asked.parameters["command"]), (None, &json!("ls")));
         let kinds: Vec<OptionKind> = asked.options.iter().map(|option| option.kind).collect();
         assert_eq!(kinds, [OptionKind::AllowOnce, OptionKind::RejectAlways]);
+
+        let diff = json!([{"type": "diff", "path": "/a", "oldText": "x", "newText": "y"}]);
+        let edit =
+            |input: Value| json!({"toolCallId": "c", "kind": "edit", "rawInput": input, "content": diff});
+        let changes = json!([{"path": "/a", "old_text": "x", "new_text": "y"}]);
+        let parameters = |call: Value| approval(&request(call), None).0.parameters;
+        assert_eq!(parameters(edit(Value::Null)), json!({"changes": changes}));
+        assert_eq!(parameters(edit(json!({"mode": 1}))), json!({"mode": 1, "changes": changes}));
+        let known = json!({"file_path": "/a", "old_string": "x", "new_string": "y"});
+        assert_eq!(parameters(edit(known.clone())), known, "it is there already");
 
         let mut known = tools::unknown(&"c".into());
         (known.name, known.kind) = ("Bash".into(), ToolKind::Execute);

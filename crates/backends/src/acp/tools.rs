@@ -221,9 +221,35 @@ fn other_content(content: &ToolCallContent) -> Option<ToolContent> {
     }
 }
 
-/// A content block as text.
+/// The edits of files that an agent shows, as parameters of a tool. None if they are too large to be shown.
+pub(super) fn diffs(fields: &ToolCallUpdateFields) -> Vec<Value> {
+    let contents = fields.content.iter().flatten();
+    let edits: Vec<_> = contents
+        .filter_map(|content| match content {
+            ToolCallContent::Diff(diff) => Some(diff),
+            _ => None,
+        })
+        .collect();
+    let bytes = |text: &str| text.len();
+    let size: usize =
+        edits.iter().map(|edit| bytes(&edit.new_text) + edit.old_text.as_deref().map_or(0, bytes)).sum();
+    if size > limits::DIFF_BYTES {
+        return Vec::new();
+    }
+    let edits = edits.iter().map(|edit| {
+        serde_json::json!({"path": edit.path.to_string_lossy(), "old_text": edit.old_text, "new_text": edit.new_text})
+    });
+    edits.collect()
+}
+
+/// A content block as text; an image by its name, or its type if it has none.
 pub(super) fn block_text(block: &ContentBlock) -> String {
     match block {
+        ContentBlock::Image(image) => {
+            let uri = image.uri.as_deref().unwrap_or_default();
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&image.mime_type);
+            format!("![{name}]({uri})")
+        }
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::ResourceLink(link) => link.uri.clone(),
         ContentBlock::Resource(resource) => match &resource.resource {

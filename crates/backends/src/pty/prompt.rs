@@ -88,12 +88,18 @@ impl<'a> PtyPrompt<'a> {
 
     /// Whether the program has stopped, as far as can be seen.
     async fn stopped(&mut self, before: u64) -> Result<(), Failure> {
-        let works = matches!(self.session.view().status.state, ProgramState::Working | ProgramState::Asking);
+        let state = self.session.view().status.state;
+        let works = matches!(state, ProgramState::Working | ProgramState::Asking | ProgramState::Unknown);
         if !works || self.turn_after(before).is_some() {
             return Ok(());
         }
         let program = self.session.in_foreground().await.unwrap_or_else(|| "the program".to_owned());
         let (keys, name) = (self.profile.interrupt_keys().join(" "), self.session.name());
+        if state == ProgramState::Unknown {
+            return Err(Failure::GoesOn(format!(
+                "{program} got {keys}; whether it has stopped cannot be recognised: swb attach {name}"
+            )));
+        }
         Err(Failure::GoesOn(format!(
             "{program} has not stopped after {keys}; to look at it: swb attach {name}"
         )))

@@ -8,15 +8,22 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   swb chat                           continue this directory's latest conversation, or start one
+  swb chat --agent shell             run commands in a conversation; `swb chat` continues the other one
   swb chat --new --agent claude      start another one
   swb chat api                       talk to the agent in the terminal session 'api'
   swb chat -m 'what does main.rs do?'
   git diff | swb chat -m 'review this' > review.md
   swb chat --new --yes --json -m 'run the tests' | jq -r 'select(.event == \"result\").text'
 
+Without an agent, your shell answers: it runs each message as a command, and the prompt is `$` instead of
+`›`. docs/agents.md says how to configure an agent; one that is installed is found by itself.
+
 In a conversation: Enter sends, a trailing backslash or Alt+Enter starts a new line, Ctrl+C stops the
-answer, Ctrl+O shows the last tool call in full, Ctrl+D exits and keeps the session. /help lists the
-commands.
+answer, Ctrl+O shows the last tool call in full, Ctrl+R searches all earlier messages, Tab completes
+commands, Ctrl+D exits and keeps the session. A message that is sent while the agent answers waits for the
+end of the answer; Esc takes it back. /help lists the commands.
+
+Conversations are saved as they go on; `[chat] save = \"ask\"` or `\"never\"` in the configuration changes that.
 
 With -m or piped input, only the answer is written to standard output. Approvals are asked for on standard
 error if that is a terminal, and denied otherwise.

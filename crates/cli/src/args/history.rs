@@ -1,6 +1,6 @@
 //! The arguments of `swb history`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Arguments of `history`.
@@ -11,9 +11,12 @@ Examples:
   swb history --all
   swb history search race condition  messages with both words
   swb history show brave-blue-otter
+  swb history export brave-blue-otter -o otter.md
+  swb history export brave-blue-otter --format json | jq '.messages[].parts'
   swb history rm brave-blue-otter
 
-Only saved conversations are on disk. Others are listed while the daemon holds them, and are not searched.")]
+Saved conversations are on disk. Others are listed and searched while the daemon holds them.
+`[chat] save` in the configuration says whether `swb chat` saves conversations: always, ask or never.")]
 pub(crate) struct HistoryArgs {
     /// Conversations to list
     #[command(flatten)]
@@ -34,13 +37,22 @@ pub(crate) struct HistoryScope {
     pub(crate) workspace: Option<PathBuf>,
 }
 
+/// Formats of an exported conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The conversation with all that is known of it, as `show --json` prints it
+    Json,
+    /// A document for people
+    Markdown,
+}
+
 /// Subcommands of `history`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
     /// List conversations, the newest first
     #[command(visible_alias = "list")]
     Ls(HistoryScope),
-    /// Search for messages that contain all these words
+    /// Search all conversations, live or saved, for messages that contain all these words
     Search {
         /// Words
         #[arg(required = true, value_name = "WORDS")]
@@ -56,6 +68,17 @@ pub(crate) enum HistoryCommand {
     Show {
         /// Conversation
         name: String,
+    },
+    /// Write a conversation as Markdown or JSON
+    Export {
+        /// Conversation
+        name: String,
+        /// Format [default: markdown]
+        #[arg(short, long, value_enum, value_name = "FORMAT")]
+        format: Option<ExportFormat>,
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Delete conversations permanently
     Rm {

@@ -5,8 +5,12 @@ mod chat;
 mod detect;
 mod history;
 mod hotkey;
+mod integration;
+mod notify;
 mod recording;
 mod screen;
+mod start;
+mod top;
 mod trust;
 mod tunnel;
 mod turns;
@@ -17,17 +21,21 @@ mod wrap;
 pub(crate) use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub(crate) use chat::ChatArgs;
 pub(crate) use detect::DetectArgs;
-pub(crate) use history::{HistoryArgs, HistoryCommand, HistoryScope};
+pub(crate) use history::{ExportFormat, HistoryArgs, HistoryCommand, HistoryScope};
 pub(crate) use hotkey::HotkeyArgs;
+pub(crate) use integration::{AgentName, ChangeArgs, IntegrationArgs, IntegrationCommand};
+pub(crate) use notify::{NotifyArgs, NotifyCommand};
 pub(crate) use recording::{RecordArgs, ReplayArgs};
 pub(crate) use screen::{KeysArgs, ScreenArgs, WaitArgs};
+pub(crate) use start::{DoctorArgs, InitArgs, InitShell};
+pub(crate) use top::TopArgs;
 pub(crate) use trust::TrustArgs;
 pub(crate) use tunnel::{RendezvousArgs, TunnelArgs, TunnelCommand};
 pub(crate) use turns::{
-    AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TurnArgs,
-    TurnsArgs, UntilState,
+    AskArgs, CaptureArgs, EventsArgs, ExplainArgs, HookArgs, HookState, PasteArgs, RelayArgs, TimeLimit,
+    TurnArgs, TurnsArgs, UntilState,
 };
-pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand};
+pub(crate) use web::{ServeArgs, TokenArgs, TokenCommand, WEB_PORT};
 pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
@@ -41,6 +49,7 @@ use swb_types::{PtyId, Size};
 const AFTER_HELP: &str = "\
 Examples:
   swb                          attach to this directory's session, or start one with your shell
+  swb top                      all sessions on a full screen, with keys to work with them
   swb run -n api -- claude     run an agent in a session named 'api'
   swb run -d -- make watch     run a command in the background
   swb attach api               attach to session 'api', from any terminal
@@ -50,7 +59,11 @@ Examples:
   swb chat                     talk to an agent in this directory
   swb ls                       list sessions
 
-Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same.
+Wherever a session is named, the beginning of its name is enough if no other session's name begins so; `kill` needs the
+whole name.
+
+Press Ctrl+] to detach from a session; it keeps running. Closing the window does the same. Ctrl+] then s opens the list of
+sessions, Ctrl+] then ? shows the keys, and Ctrl+] twice types it into the session.
 
 Exit codes:
   0    success
@@ -64,8 +77,8 @@ Exit codes:
   `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
   if signal N ended it, and with 0 if you detach.
 
-Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook` and `hotkey` starts the daemon if none is
-running.
+Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook`, `integration`, `hotkey`, `doctor`, `init`,
+`completions` and `man` starts the daemon if none is running.
 
 Environment:
   HOME               required; default paths are below it
@@ -77,7 +90,8 @@ Environment:
 
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
-/// Without a command, attaches to the session of the current directory, or starts one with your shell.
+/// Without a command, attaches to the session of the current directory, or starts one with your shell; lets you choose if
+/// several run there.
 #[derive(Debug, Parser)]
 #[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 pub(crate) struct SwbCli {
@@ -106,6 +120,8 @@ pub(crate) enum SwbCommand {
     /// List sessions
     #[command(visible_alias = "list")]
     Ls(LsArgs),
+    /// Show the sessions on a full screen, with keys to work with them
+    Top(TopArgs),
     /// Kill sessions
     Kill(KillArgs),
     /// Type text into a session without attaching
@@ -136,11 +152,15 @@ pub(crate) enum SwbCommand {
     Explain(ExplainArgs),
     /// Print the events of sessions as they occur
     Events(EventsArgs),
+    /// Notify you when an agent asks, finishes or ends
+    Notify(NotifyArgs),
     /// Report the state of the agent of this session; for hooks of agents
     Hook(HookArgs),
+    /// Let agents report their state through their own hooks
+    Integration(IntegrationArgs),
     /// List pending approvals, and approve or deny them
     Approvals(ApprovalsArgs),
-    /// List, search, show and delete conversations
+    /// List, search, show, export and delete conversations
     History(HistoryArgs),
     /// List, add and create workspaces
     Workspace(WorkspaceArgs),
@@ -173,16 +193,21 @@ pub(crate) enum SwbCommand {
     Status,
     /// Run the daemon in the foreground
     ///
-    /// It logs to standard error, is ready when its sockets exist, and exits with 0 on SIGTERM or SIGINT.
+    /// It logs to standard error, is ready when its sockets exist, and exits with 0 on SIGTERM or SIGINT. It uses sockets
+    /// that systemd passes, and reports to systemd when it is ready.
     /// Sessions keep running and are available again when it restarts.
     Daemon(DaemonArgs),
     /// Stop the daemon; sessions keep running unless --kill is given
     Shutdown(ShutdownArgs),
     /// Replace the running daemon with this program while sessions keep running
     Upgrade(UpgradeArgs),
+    /// Check this machine, and show what to do about each problem
+    Doctor(DoctorArgs),
+    /// Print the integration for your shell: completion, prompt marks, working directory
+    Init(InitArgs),
     /// Print a completion script
     Completions(CompletionsArgs),
-    /// Print the manual page
+    /// Show a manual page
     Man(ManArgs),
 }
 
@@ -233,7 +258,11 @@ Examples:
   swb attach api --watch     watch without input; q or Ctrl+C detaches
   swb attach api --pty 1     the first shell opened in it
 
-Reconnects when the daemon restarts. Exits with the exit code of the session's command.")]
+Of several attached terminals, the one in which you type has the size ([screen] window_size in the
+configuration); another one shows the part of the screen that fits.
+
+Reconnects when the daemon restarts. Exits with the exit code of the session's command, or says why
+it ended: detached, session killed, daemon shut down or keeper lost.")]
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -272,18 +301,22 @@ pub(crate) struct ShellArgs {
 }
 
 /// Arguments of `ls`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   swb ls
   swb ls --watch             keep the list up to date until Ctrl+C
   swb ls --json | jq -r '.[] | select(.agent.state == \"asking\") | .name'
 
-Sessions that have ended stay listed for a while, with their exit code; `swb kill` removes one.")]
+Sessions that have ended stay listed for a while below the others, with their exit code; `swb kill` removes one. On a
+terminal, the list fits its width.")]
 pub(crate) struct LsArgs {
     /// List only running sessions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) running: bool,
+    /// List all sessions that have ended, too, not only the last five
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -300,7 +333,7 @@ Examples:
   swb kill --all
   swb kill -f stuck
 
-Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL.")]
+Sends SIGTERM, waits up to 5 seconds, then sends SIGKILL. Unlike other commands, it takes whole names only.")]
 pub(crate) struct KillArgs {
     /// Sessions
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
@@ -369,6 +402,9 @@ pub(crate) struct DaemonArgs {
     /// Exit when idle; set when another command starts the daemon
     #[arg(long, hide = true)]
     pub(crate) auto: bool,
+    /// Leave restarts after a crash to the service manager that runs this command, as swb.service does
+    #[arg(long)]
+    pub(crate) supervised: bool,
 }
 
 /// Arguments of `shutdown`.
@@ -403,7 +439,10 @@ pub(crate) struct UpgradeArgs {
 Examples:
   swb completions bash > ~/.local/share/bash-completion/completions/swb
   swb completions zsh > ~/.zfunc/_swb
-  swb completions fish > ~/.config/fish/completions/swb.fish")]
+  swb completions fish > ~/.config/fish/completions/swb.fish
+
+The scripts ask the running daemon for the names of sessions, agents, workspaces and the like at each Tab. They start no
+daemon, and wait half a second at most.")]
 pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
@@ -413,11 +452,16 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  swb man | man -l -
+  swb man                    the page of swb
+  swb man token add          the page of one command
+  swb man run > swb-run.1    in roff, as man(1) reads it
   swb man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
+    /// Command [default: swb itself]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
     /// Write one page per command to this directory instead
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,
 }
 

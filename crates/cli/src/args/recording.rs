@@ -36,9 +36,13 @@ pub(crate) struct RecordArgs {
 Examples:
   swb replay api.cast
   swb replay api.cast --speed 4 --idle-limit 1
+  swb replay api.cast --svg api.svg       an animated picture, for a README
 
 Space pauses and resumes; q or Ctrl+C quits. If standard output is not a terminal, everything is written
-at once. Plays asciicast files of versions 2 and 3.")]
+at once. Plays asciicast files of versions 2 and 3.
+
+The picture needs no scripts, repeats itself, and shows the last screen where animations are turned off. It has 20
+screens a second at most, fewer in a long recording, and pauses of 2 seconds unless --idle-limit is given.")]
 pub(crate) struct ReplayArgs {
     /// Recording; `-` is standard input
     pub(crate) file: PathBuf,
@@ -48,6 +52,9 @@ pub(crate) struct ReplayArgs {
     /// Limit pauses to this many seconds [default: as set in the recording]
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) idle_limit: Option<Duration>,
+    /// Write an animated SVG to this file instead; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

@@ -12,10 +12,12 @@ use swb_types::PtyId;
 Examples:
   swb screen api                    the text on the screen
   swb screen api --scrollback 200   with up to 200 lines of scrollback
-  swb screen api --png shot.png
+  swb screen api --png shot.png --scrollback 100
   swb screen api --json | jq .screen.cursor
 
-Also works for sessions that have ended. FILE may be - for standard output.")]
+Also works for sessions that have ended. FILE may be - for standard output. A PNG image shows Chinese, Japanese, Korean
+and other characters that the built-in font lacks if an installed font has them (Noto Sans CJK, for example), and boxes
+otherwise.")]
 pub(crate) struct ScreenArgs {
     /// Session [default: that of this directory]
     pub(crate) name: Option<String>,
@@ -41,7 +43,7 @@ pub(crate) struct ScreenArgs {
 
 /// Arguments of `wait`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("condition").required(true).multiple(true))]
+#[command(group = clap::ArgGroup::new("condition").multiple(true))]
 #[command(after_help = "\
 Examples:
   swb wait api --text 'Done|Failed'     until one of these is on the screen
@@ -118,8 +120,6 @@ mod tests {
     #[test]
     fn a_wait_needs_something_to_wait_for() {
         let parse = |args: &[&str]| SwbCli::try_parse_from([&["swb", "wait", "a"], args].concat());
-        assert!(parse(&[]).is_err());
-        assert!(parse(&["--timeout", "5"]).is_err());
         for good in [&["--text", "x"][..], &["--stable", "50"], &["--exit"], &["--text", "x", "--exit"]] {
             assert!(parse(good).is_ok(), "{good:?}");
         }

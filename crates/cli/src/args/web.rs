@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use swb_types::Role;
 
+/// Port of `serve` if none is given.
+pub(crate) const WEB_PORT: u16 = 8888;
+
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -23,7 +26,7 @@ pub(crate) struct ServeArgs {
     pub(crate) host: String,
 
     /// Port to listen on; 0 means any free one
-    #[arg(short, long, default_value_t = 8888)]
+    #[arg(short, long, default_value_t = WEB_PORT)]
     pub(crate) port: u16,
 
     /// Token that requests must contain [default: a random one]

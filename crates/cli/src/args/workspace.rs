@@ -9,6 +9,7 @@ use std::path::PathBuf;
 Examples:
   swb workspace                              list the directories agents work in
   swb workspace add ~/src/api --context ~/src/docs --agent claude
+  swb workspace rm api                       remove it from the list; the directory stays
   swb workspace create fix-login             a git working tree beside this repository, on a new branch")]
 pub(crate) struct WorkspaceArgs {
     /// Subcommand [default: ls]
@@ -32,6 +33,12 @@ pub(crate) enum WorkspaceCommand {
         /// Default agent of the workspace
         #[arg(long, value_name = "A")]
         agent: Option<String>,
+    },
+    /// Remove workspaces from the list; their directories, sessions and conversations stay
+    Rm {
+        /// Workspace: its directory, or its name in the list
+        #[arg(required = true, value_name = "WORKSPACE")]
+        workspaces: Vec<String>,
     },
     /// Create a git working tree beside a repository, on a new branch of the same name
     Create {

@@ -2,7 +2,7 @@
 
 use super::inbox::Inbox;
 use super::stream_protocol::{ControlStream, Notice, StreamProtocol};
-use super::{LostDaemon, Position, ResumePoint, broken_stream};
+use super::{LostDaemon, Position, ResumePoint, broken_stream, tunnel_ended};
 use crate::error::{Failure, FailureKind};
 use crate::limits::{RECONNECT, RECONNECT_PAUSE};
 use crate::terminal::signals::Signals;
@@ -83,10 +83,10 @@ impl OutputFollower {
                 continue;
             }
             match ControlStream.understand(&message) {
-                Notice::Exited(code) => return Ok(Some(FollowedItem::Exited(code))),
+                Notice::Exited(code, _) => return Ok(Some(FollowedItem::Exited(code))),
                 Notice::Lagged(Some(offset)) => self.position.lagged(offset, self.route.pictures.is_some()),
-                Notice::Repaint(offset, bytes) => {
-                    self.position.repaint(offset, bytes);
+                Notice::Repaint { offset, bytes, whole } => {
+                    self.position.repaint(offset, bytes, whole);
                     return Ok(Some(FollowedItem::Picture));
                 }
                 Notice::Resized(cols, rows) => return Ok(Some(FollowedItem::Resized(cols, rows))),
@@ -169,6 +169,7 @@ impl OutputFollower {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
+            Err(error) if self.route.has_ended(&error) => return Err(tunnel_ended(&self.route.session)),
             Err(_) => self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost }),
         }
         Ok(())

@@ -4,9 +4,11 @@
 //! written from there. Only short messages have to be complete before they are returned.
 
 use crate::limits;
-use std::io;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// Bytes in the length prefix of a frame.
 const PREFIX: usize = 4;
@@ -47,17 +49,28 @@ pub(crate) struct Inbox {
     left: usize,
     /// Untagged replies that are still to come before the stream.
     answers: u8,
+    /// The descriptor that came last.
+    descriptor: Option<OwnedFd>,
 }
 
 impl Inbox {
     /// Creates an empty inbox for a connection that is in stream mode.
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, buffer: vec![0; limits::INBOX].into(), start: 0, end: 0, left: 0, answers: 0 }
+        Self {
+            layout,
+            buffer: vec![0; limits::INBOX].into(),
+            start: 0,
+            end: 0,
+            left: 0,
+            answers: 0,
+            descriptor: None,
+        }
     }
 
     /// Clears the buffer for a new connection that begins with this many untagged replies.
     pub(crate) fn restart(&mut self, answers: u8) {
         (self.start, self.end, self.left, self.answers) = (0, 0, 0, answers);
+        self.descriptor = None;
     }
 
     /// Whether the connection is still in command mode.
@@ -70,9 +83,40 @@ impl Inbox {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         let room = self.buffer.get_mut(self.end..).unwrap_or_default();
-        let count = rustix::io::read(socket, room)?;
-        self.end += count;
-        Ok(count)
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let got = recvmsg(socket, &mut [IoSliceMut::new(room)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        let descriptor = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+            _ => None,
+        });
+        self.descriptor = descriptor.or(self.descriptor.take());
+        self.end += got.bytes;
+        Ok(got.bytes)
+    }
+
+    /// Takes the descriptor that came with what was read.
+    pub(crate) fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        self.descriptor.take()
+    }
+
+    /// Lets `fill` write up to `most` bytes of terminal data from elsewhere, if nothing is left from the socket. They are
+    /// taken like those of a frame; returns whether there are any. Invalidates ranges returned before.
+    pub(crate) fn supply(&mut self, most: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> bool {
+        if !self.is_empty() {
+            return false;
+        }
+        let count = most.min(self.buffer.len());
+        let supplied = self.buffer.get_mut(..count).is_some_and(fill);
+        if supplied {
+            (self.start, self.end, self.left) = (0, count, count);
+        }
+        supplied
+    }
+
+    /// Whether everything that has arrived was taken, and no frame has only begun.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.end && self.left == 0 && self.answers == 0
     }
 
     /// Takes the next terminal data, unless a message comes first.

@@ -1,30 +1,36 @@
 //! The attach loop: a terminal on one side, a session on the other.
 //!
-//! One thread and one `poll`. The loop owns the position in the session's output; when the daemon dies it
+//! One `poll`, and a second thread while output is read directly: see [`halves`] and [`direct`]. The loop owns the position in the session's output; when the daemon dies it
 //! reconnects and sends that position, so that no byte is lost or doubled on the screen. Input typed
 //! meanwhile is kept. Neither side can block the other: see [`outbox`] and [`user_terminal`].
 
+mod direct;
 mod ending;
 pub(crate) mod follow;
+mod halves;
 pub(crate) mod inbox;
+pub(crate) mod notification;
 mod options;
 mod outbox;
 mod position;
 pub(crate) mod stream_protocol;
+mod title;
 pub(crate) mod user_terminal;
 
 use crate::limits;
-pub(crate) use ending::AttachEnd;
-pub(crate) use options::{AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
+pub(crate) use ending::{AttachEnd, HUNG_UP};
+pub(crate) use options::{AroundSession, AttachOptions, KeyboardUse, Pictures, ReplayedOutput, ResumePoint};
 pub(crate) use position::Position;
 
 use crate::console::eprint_line;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::panics;
-use crate::terminal::detach::Matcher;
+use crate::terminal::detach::{AttachCommand, Matcher};
 use crate::terminal::signals::Signals;
 use crate::terminal::size;
+use direct::{DirectOutput, DirectRead};
 use follow::timespec;
+use halves::{Halves, Interests};
 use inbox::{Inbox, InboxFrame};
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,9 +40,12 @@ use rustix::termios::isatty;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Instant;
-use stream_protocol::{Notice, StreamProtocol};
+use stream_protocol::{Notice, StreamProtocol, put_control};
 use swb_types::{Offset, Size};
+use swb_wire::control::{ClientControl, TerminalMeans};
+use title::SessionTitle;
 use user_terminal::UserTerminal;
 
 /// Shown when the daemon died while it wrote input to the terminal.
@@ -45,34 +54,30 @@ const DOUBT: &str = "the last keys may not have arrived: the daemon was restarte
 /// Shown when a connection ended whose protocol does not number input.
 const UNCOUNTED: &str = "the last keys may not have arrived: the connection to the session was lost";
 
-/// Attaches, reports to the user how it ended, and returns the child's exit code.
-pub(crate) fn run_and_report(plan: AttachOptions) -> Outcome {
-    let session = plan.session.clone();
-    let ending = run(plan)?;
-    match ending {
-        AttachEnd::Left => eprint_line(format_args!("[detached from {session}]")),
-        AttachEnd::Dismissed => eprint_line(format_args!(
-            "[detached from {session}: the daemon was shut down, the session keeps running]"
-        )),
-        AttachEnd::Lost => {
-            return Err(Failure::general(format!("the connection to session '{session}' was lost")));
-        }
-        AttachEnd::Exited(_)
-        | AttachEnd::Complete
-        | AttachEnd::HungUp
-        | AttachEnd::Unread
-        | AttachEnd::Signalled(_) => {}
+/// Reports to the user how an attachment ended; returns the exit code.
+pub(crate) fn report(session: &str, ending: AttachEnd) -> Outcome {
+    if ending == AttachEnd::Lost {
+        return Err(Failure::general(format!("the connection to session '{session}' was lost")));
+    }
+    if let Some(notice) = ending.notice() {
+        eprint_line(format_args!("{notice}"));
     }
     Ok(ending.exit_code())
 }
 
 /// Attaches until the attachment ends.
 pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
+    run_until_list(plan).map(|(ending, _)| ending)
+}
+
+/// Attaches until the attachment ends; also returns the input that followed [`AttachEnd::ListRequested`].
+pub(crate) fn run_until_list(plan: AttachOptions) -> Result<(AttachEnd, Vec<u8>), Failure> {
     panics::keep_for_later();
-    let mut attachment = Attachment::new(plan)?;
-    let result = attachment.run();
+    let halves = Halves::new(Attachment::new(plan)?)?;
+    let result = halves.run();
+    let attachment = &mut *halves.finish();
     attachment.screen.finish(&attachment.inbox);
-    if matches!(result, Ok(AttachEnd::Left)) {
+    if matches!(result, Ok(AttachEnd::Left | AttachEnd::ListRequested { .. })) {
         attachment.say_goodbye();
     }
     if attachment.in_doubt > 0 {
@@ -80,14 +85,20 @@ pub(crate) fn run(plan: AttachOptions) -> Result<AttachEnd, Failure> {
     } else if matches!(result, Ok(AttachEnd::Lost)) && attachment.typed_lately() {
         eprint_line(format_args!("[{UNCOUNTED}]"));
     }
-    result
+    result.map(|ending| (ending, attachment.matcher.take_rest()))
 }
 
 struct Attachment {
     speech: &'static dyn StreamProtocol,
     session: String,
-    socket: Option<UnixStream>,
+    socket: Option<Arc<UnixStream>>,
     resume: Option<ResumePoint>,
+    /// The memory that the output is read in, if it does not come over the socket.
+    direct: Option<DirectOutput>,
+    /// Set by the thread of the output for the main thread.
+    ended: Option<Result<AttachEnd, Failure>>,
+    /// Nothing more is to be shown.
+    over: bool,
     /// Since when the stream is lost, and when to try again.
     lost: Option<LostDaemon>,
     /// The peer accepts no more input; what it has sent is still read.
@@ -104,10 +115,17 @@ struct Attachment {
     matcher: Matcher,
     /// When the matcher releases the bytes it holds back.
     release: Option<Instant>,
+    /// When the prefix key detaches, unless another key follows.
+    prefixed: Option<Instant>,
+    /// The title of the terminal, if it shows the session.
+    title: Option<SessionTitle>,
     typed: Vec<u8>,
     /// When input was last sent, or was to be.
     last_typed: Option<Instant>,
     read_buffer: Box<[u8]>,
+    /// How the user is notified, and what is still to be written for that.
+    notify: TerminalMeans,
+    notifications: Vec<u8>,
     /// Bytes of input that may not have arrived, and how many of them were reported.
     in_doubt: u64,
     shown_doubt: u64,
@@ -135,42 +153,48 @@ impl Attachment {
         // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let caught = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT];
         let signals = if uses_terminal { Some(Signals::catch(&caught)?) } else { None };
+        let title = plan.resume.as_ref().filter(|_| plan.around.title && uses_terminal);
+        let title = title.map(|resume| SessionTitle::follow(&resume.socket, &resume.session));
         Ok(Self {
+            title,
             speech: plan.speech,
             session: plan.session,
-            socket: Some(plan.socket),
+            socket: Some(Arc::new(plan.socket)),
             resume: plan.resume,
+            direct: None,
+            ended: None,
+            over: false,
             lost: None,
             deaf: false,
             position: plan.position,
             old: plan.old,
             inbox: Inbox::new(plan.speech.layout()),
             outbox: Outbox::default(),
-            screen: UserTerminal::open(uses_terminal, plan.filter)?,
+            screen: UserTerminal::open(uses_terminal, plan.filter)?.returning(plan.around.returning),
             signals,
             keyboard: plan.keyboard,
             sent_size: plan.size,
-            matcher: Matcher::new(plan.keys),
+            matcher: if plan.around.prefix {
+                Matcher::with_prefix(plan.keys)
+            } else {
+                Matcher::new(plan.keys)
+            },
             release: None,
+            prefixed: None,
             typed: Vec::new(),
             last_typed: None,
             read_buffer: vec![0; limits::KEYBOARD_READ].into(),
+            notify: plan.notify,
+            notifications: Vec::new(),
             in_doubt: 0,
             shown_doubt: 0,
         })
     }
 
-    fn run(&mut self) -> Result<AttachEnd, Failure> {
-        // The size may have changed between the request and the first check for signals.
-        self.send_size();
-        loop {
-            if let Some(ending) = self.pump()? {
-                return Ok(ending);
-            }
-            let woken = self.wait()?;
-            if let Some(ending) = self.turn(&woken)? {
-                return Ok(ending);
-            }
+    /// Takes what has arrived about the session's state.
+    fn receive_title(&mut self) {
+        if let Some(title) = &mut self.title {
+            title.receive();
         }
     }
 
@@ -182,6 +206,9 @@ impl Attachment {
             return Ok(Some(ending));
         }
         self.release_held();
+        if self.prefixed.is_some_and(|due| Instant::now() >= due) {
+            return Ok(Some(AttachEnd::Left));
+        }
         if woken.writable {
             self.send();
         }
@@ -199,8 +226,9 @@ impl Attachment {
         Ok(None)
     }
 
-    /// Moves everything that has arrived to the screen.
+    /// Moves everything that has arrived to the screen; of output that is read directly, one portion.
     fn pump(&mut self) -> Result<Option<AttachEnd>, Failure> {
+        let mut portion = true;
         loop {
             if let Err(error) = self.screen.flush(&self.inbox) {
                 return output_failed(&error).map(Some);
@@ -208,11 +236,17 @@ impl Attachment {
             if self.screen.is_blocked() {
                 return Ok(None);
             }
-            self.show_doubt();
+            if self.show_doubt() || self.show_notifications() || self.show_title() {
+                continue;
+            }
             if self.gather()? {
+                self.report_position();
                 continue;
             }
             let Some(message) = self.next_message()? else {
+                if std::mem::take(&mut portion) && self.read_directly() {
+                    continue;
+                }
                 return Ok(None);
             };
             if let Some(ending) = self.handle_message(&message)? {
@@ -252,42 +286,134 @@ impl Attachment {
             return self.handle_answer(&message.payload).map(|()| None);
         }
         match self.speech.understand(message) {
-            Notice::Exited(code) => return Ok(Some(AttachEnd::Exited(code))),
+            Notice::Exited(code, cause) => return Ok(Some(AttachEnd::of_process(code, cause))),
             Notice::Detached => return Ok(Some(AttachEnd::Dismissed)),
             Notice::End => return Ok(Some(AttachEnd::Complete)),
             Notice::Lagged(offset) => self.lagged(offset),
-            Notice::Repaint(offset, bytes) => {
-                self.position.repaint(offset, bytes);
+            Notice::Repaint { offset, bytes, whole } => {
+                self.position.repaint(offset, bytes, whole);
                 // A picture is current output, and so is everything after it.
                 self.old = ReplayedOutput::Bytes(0);
                 self.screen.picture();
+                if let Some(title) = &mut self.title {
+                    title.renew();
+                }
             }
             Notice::Ping => {
                 let pong = self.speech.pong();
                 self.outbox.answer(self.speech, &pong);
                 self.send();
             }
+            Notice::Notification(session, text) => self.notify(&session, &text),
+            Notice::Direct(offset) => self.begin_direct(offset),
+            Notice::Indirect => self.stop_direct(),
             Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
         }
         Ok(None)
+    }
+
+    /// Reads the output from `offset` on in the memory that came with the message.
+    fn begin_direct(&mut self, offset: Offset) {
+        let memory = self.inbox.take_descriptor();
+        self.direct = memory.and_then(|memory| DirectOutput::open(memory, offset));
+        if self.direct.is_none() {
+            self.decline_direct();
+        }
+    }
+
+    /// Stops reading directly, if that was not done already: the daemon continues at this position.
+    fn stop_direct(&mut self) {
+        if self.direct.take().is_some() {
+            self.decline_direct();
+        }
+    }
+
+    fn decline_direct(&mut self) {
+        self.send_now(ClientControl::Indirect { offset: self.position.offset() });
+    }
+
+    fn send_now(&mut self, message: ClientControl) {
+        let mut bytes = Vec::new();
+        put_control(&message, &mut bytes);
+        self.outbox.finish_with(self.speech, &bytes);
+        self.send();
+    }
+
+    /// Moves output from memory to the inbox; false if there is none.
+    fn read_directly(&mut self) -> bool {
+        let Some(direct) = &mut self.direct else { return false };
+        match direct.read(self.position.offset(), &mut self.inbox) {
+            DirectRead::Some => true,
+            DirectRead::Nothing => false,
+            DirectRead::Lost => {
+                self.stop_direct();
+                false
+            }
+        }
+    }
+
+    /// Reports the position to the daemon, which lets the program run on.
+    fn report_position(&mut self) {
+        let offset = self.position.offset();
+        if self.direct.as_mut().is_some_and(|direct| direct.is_report_due(offset)) {
+            self.send_now(ClientControl::Position { offset });
+        }
     }
 
     /// Handles a reply on a connection that is being restored.
     fn handle_answer(&mut self, body: &[u8]) -> Result<(), Failure> {
         if let Some(attached) = self.position.take_answer(&self.inbox, body)? {
             self.lost = None;
+            if let (Some(title), Some(resume)) = (&mut self.title, &self.resume) {
+                title.reconnect(&resume.socket);
+            }
             self.in_doubt += self.outbox.resume(attached.input);
-            self.show_doubt();
             self.send_size();
         }
         Ok(())
     }
 
-    /// Reports input that may not have arrived: on a terminal as soon as no sequence of the program is cut by it.
-    fn show_doubt(&mut self) {
-        if self.in_doubt > self.shown_doubt && self.screen.note(DOUBT) {
+    /// Reports input that may not have arrived: on a terminal as soon as no sequence of the program is cut by it. True if
+    /// there is something to write.
+    fn show_doubt(&mut self) -> bool {
+        let shown = self.in_doubt > self.shown_doubt && self.screen.note(DOUBT);
+        if shown {
             self.shown_doubt = self.in_doubt;
         }
+        shown
+    }
+
+    /// Takes a notification. A user who is typing into the session that it is about knows already.
+    fn notify(&mut self, session: &str, text: &str) {
+        let own = session == self.session;
+        let types = self.last_typed.is_some_and(|typed| typed.elapsed() < limits::NOTIFY_TYPING);
+        if !(own && types) && self.notifications.len() < limits::NOTIFICATION_BYTES {
+            self.notifications.extend(notification::sequence(self.notify, text, own));
+        }
+    }
+
+    /// Writes notifications as soon as no sequence of the program is cut by them; true if there is something to write.
+    fn show_notifications(&mut self) -> bool {
+        let shown = !self.notifications.is_empty() && self.screen.insert(&self.notifications);
+        if shown {
+            self.notifications.clear();
+        }
+        shown
+    }
+
+    /// Shows the state of the session in the title, when it has changed and after a picture, which may have a title of the
+    /// program in it; true if there is something to write.
+    fn show_title(&mut self) -> bool {
+        let Some(title) = self.title.as_mut().filter(|_| !self.position.is_in_picture()) else {
+            return false;
+        };
+        let Some(program) = self.screen.program_title() else { return false };
+        let times = program.times;
+        let shows = title.due(program).is_some_and(|text| self.screen.show_title(&text));
+        if shows {
+            title.shown(times);
+        }
+        shows
     }
 
     fn lagged(&mut self, offset: Option<Offset>) {
@@ -308,42 +434,17 @@ impl Attachment {
         }
     }
 
-    fn wait(&self) -> Result<AttachWakeup, Failure> {
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
-        let standard_input = stdin();
-        let wants_keys = self.keyboard != KeyboardUse::Unused && self.outbox.room() > 0;
-        if wants_keys {
-            fds.push(PollFd::new(&standard_input, PollFlags::IN));
-        }
-        if let Some(signals) = &self.signals {
-            fds.push(PollFd::new(signals, PollFlags::IN));
-        }
-        if self.screen.is_blocked() {
-            fds.push(PollFd::new(&self.screen, PollFlags::OUT));
-        }
+    /// What to wait for.
+    fn interests(&self) -> Interests {
         let interest = self.socket_interest();
-        if let Some(socket) = self.socket.as_ref().filter(|_| !interest.is_empty()) {
-            fds.push(PollFd::new(socket, interest));
+        let socket = self.socket.as_ref().filter(|_| !interest.is_empty());
+        Interests {
+            keys: self.keyboard != KeyboardUse::Unused && self.outbox.room() > 0,
+            room: self.screen.is_blocked(),
+            socket: socket.map(|socket| (Arc::clone(socket), interest)),
+            title: self.title.as_ref().and_then(SessionTitle::descriptor),
+            timeout: self.timeout(),
         }
-        match poll(&mut fds, self.timeout().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut results = fds.iter().map(PollFd::revents);
-        let mut next = |present: bool| {
-            if present { results.next().unwrap_or(PollFlags::empty()) } else { PollFlags::empty() }
-        };
-        let keyboard = next(wants_keys);
-        let signal = next(self.signals.is_some());
-        next(self.screen.is_blocked());
-        let socket = next(!interest.is_empty());
-        let bad = PollFlags::HUP | PollFlags::ERR;
-        Ok(AttachWakeup {
-            signal: !signal.is_empty(),
-            keyboard: !keyboard.is_empty(),
-            readable: interest.contains(PollFlags::IN) && socket.intersects(PollFlags::IN | bad),
-            writable: interest.contains(PollFlags::OUT) && socket.intersects(PollFlags::OUT | bad),
-        })
     }
 
     fn socket_interest(&self) -> PollFlags {
@@ -365,7 +466,8 @@ impl Attachment {
             Some(_) => lost.since + limits::RECONNECT,
             None => lost.next_try,
         });
-        let due = [lost, self.release].into_iter().flatten().min()?;
+        let title = self.title.as_ref().and_then(SessionTitle::wakes);
+        let due = [lost, self.release, self.prefixed, title].into_iter().flatten().min()?;
         Some(timespec(due.saturating_duration_since(Instant::now())))
     }
 
@@ -389,16 +491,30 @@ impl Attachment {
         #[cfg(debug_assertions)]
         panics::provoke(input);
         // Only a keyboard can send the detach key; piped input is passed on unchanged.
-        let leaves = if self.screen.has_keyboard() {
+        let command = if self.screen.has_keyboard() {
             self.matcher.feed(input, &mut typed)
         } else {
             typed.extend_from_slice(input);
-            false
+            None
         };
-        self.release = self.matcher.timeout().map(|timeout| Instant::now() + timeout);
+        self.wait_for_keys();
         self.take_typed(&typed);
         self.typed = typed;
-        Ok(leaves.then_some(AttachEnd::Left))
+        Ok(command.map(|command| match command {
+            AttachCommand::Detach => AttachEnd::Left,
+            AttachCommand::Help => AttachEnd::ListRequested { help: true },
+            AttachCommand::List => AttachEnd::ListRequested { help: false },
+        }))
+    }
+
+    /// Sets how long the matcher waits for more input.
+    fn wait_for_keys(&mut self) {
+        let now = Instant::now();
+        self.release = self.matcher.timeout().map(|timeout| now + timeout);
+        self.prefixed = match self.matcher.is_armed() {
+            true => self.prefixed.or(Some(now + limits::PREFIX)),
+            false => None,
+        };
     }
 
     /// Releases a lone escape character that turned out to be a key.
@@ -407,7 +523,7 @@ impl Attachment {
             let mut typed = std::mem::take(&mut self.typed);
             typed.clear();
             self.matcher.give_up(&mut typed);
-            self.release = None;
+            self.wait_for_keys();
             self.take_typed(&typed);
             self.typed = typed;
         }
@@ -464,7 +580,7 @@ impl Attachment {
 
     fn read_socket(&mut self) -> Option<AttachEnd> {
         let socket = self.socket.as_ref()?;
-        match self.inbox.fill(socket) {
+        match self.inbox.fill(&**socket) {
             Ok(0) => self.disconnected(),
             Ok(_) => None,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -476,6 +592,7 @@ impl Attachment {
 
     fn disconnected(&mut self) -> Option<AttachEnd> {
         self.socket = None;
+        self.direct = None;
         self.deaf = false;
         self.position.disconnected();
         self.inbox.restart(0);
@@ -496,25 +613,36 @@ impl Attachment {
         let Some(lost) = self.lost else { return Ok(()) };
         let now = Instant::now();
         if now >= lost.since + limits::RECONNECT {
-            return Err(Failure::new(
-                FailureKind::Disconnected,
-                "the connection to the daemon was lost and could not be restored",
-            )
-            .hint(format!("the session keeps running; `swb attach {}` attaches again", self.session)));
+            return Err(self.not_restored());
         }
         if self.socket.is_some() || now < lost.next_try {
             return Ok(());
         }
-        let size = size::current();
-        match self.resume.as_ref().map(|resume| resume.connect(self.position.resume(), size)) {
-            Some(Ok(socket)) => {
-                self.sent_size = size.unwrap_or(self.sent_size);
+        let Some(resume) = &self.resume else { return Ok(()) };
+        // A size that has changed meanwhile follows as one: reconnecting itself does not change the terminal's.
+        match resume.connect(self.position.resume(), Some(self.sent_size).filter(|_| resume.sized)) {
+            Ok(socket) => {
                 self.inbox.restart(2);
-                self.socket = Some(socket);
+                self.socket = Some(Arc::new(socket));
             }
-            _ => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
+            Err(error) if resume.has_ended(&error) => return Err(tunnel_ended(&self.session)),
+            Err(_) => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
         }
         Ok(())
+    }
+
+    /// The error of a client that could not reconnect. The keeper keeps the daemon's sockets open: if nothing accepts
+    /// connections there, the keeper is gone as well, and with it the session.
+    fn not_restored(&self) -> Failure {
+        let text = "the connection to the daemon was lost and could not be restored";
+        let refused = self.resume.as_ref().is_some_and(|resume| {
+            let tried = resume.connect(self.position.resume(), None);
+            tried.is_err_and(|error| ResumePoint::is_gone(&error))
+        });
+        Failure::new(FailureKind::Disconnected, text).hint(match refused {
+            true => format!("[keeper lost]: session '{}' has ended with its keeper", self.session),
+            false => format!("the session keeps running; `swb attach {}` attaches again", self.session),
+        })
     }
 
     fn handle_signals(&mut self) -> Option<AttachEnd> {
@@ -541,7 +669,7 @@ impl Attachment {
         }
         let goodbye = self.speech.goodbye();
         self.outbox.finish_with(self.speech, &goodbye);
-        let Some(mut socket) = self.socket.take() else {
+        let Some(socket) = self.socket.take() else {
             return;
         };
         let deadline = Instant::now() + limits::DETACH;
@@ -563,7 +691,7 @@ impl Attachment {
             if poll(&mut fds, Some(&wait)).is_err() {
                 return;
             }
-            match socket.read(&mut ignored) {
+            match (&*socket).read(&mut ignored) {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -571,6 +699,13 @@ impl Attachment {
             }
         }
     }
+}
+
+/// The error of a client whose tunnel has ended.
+fn tunnel_ended(session: &str) -> Failure {
+    Failure::new(FailureKind::Disconnected, "the tunnel has ended").hint(format!(
+        "session '{session}' lives on; `swb tunnel` on the other machine opens a new way to it"
+    ))
 }
 
 fn broken_stream(error: inbox::BadFrame) -> Failure {

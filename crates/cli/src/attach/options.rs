@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{self, Attach, Handshake, Operation};
+use swb_wire::control::{self, Attach, Handshake, Operation, TerminalMeans};
 
 /// What to attach to, and how.
 pub(crate) struct AttachOptions {
@@ -34,6 +34,21 @@ pub(crate) struct AttachOptions {
     pub(crate) filter: Option<ColourFilter>,
     /// The size sent to the session.
     pub(crate) size: Size,
+    /// How the user's terminal is notified.
+    pub(crate) notify: TerminalMeans,
+    /// What only `swb` itself does around a session.
+    pub(crate) around: AroundSession,
+}
+
+/// What `swb` does around a session and the other programs that attach do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct AroundSession {
+    /// The detach key is a prefix, which also opens the list of sessions.
+    pub(crate) prefix: bool,
+    /// The title of the terminal shows the session and its state.
+    pub(crate) title: bool,
+    /// A session was shown here before: nothing of the user's is on the screen.
+    pub(crate) returning: bool,
 }
 
 /// What the user's keyboard is used for.
@@ -73,6 +88,12 @@ pub(crate) struct ResumePoint {
     pub(crate) sizes: bool,
     /// The stream that the input belongs to, so that none of it is lost or doubled.
     pub(crate) input: Option<u64>,
+    /// Whether the client has a terminal, whose size it sends.
+    pub(crate) sized: bool,
+    /// Whether the socket is this end of a tunnel.
+    pub(crate) remote: bool,
+    /// Whether to read the output from shared memory where the daemon offers that.
+    pub(crate) direct: bool,
 }
 
 /// Which pictures of the screen a client asks for.
@@ -101,6 +122,17 @@ impl ResumePoint {
         if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
+    /// Whether a failed connect means that there will be nothing to connect to: the end of a tunnel does not come back,
+    /// unlike a daemon.
+    pub(crate) fn has_ended(&self, error: &io::Error) -> bool {
+        self.remote && Self::is_gone(error)
+    }
+
+    /// Whether a failed connect means that nothing listens.
+    pub(crate) fn is_gone(error: &io::Error) -> bool {
+        matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound)
+    }
+
     /// The request for the stream. A client without a size of its own does not resize the terminal and receives
     /// all of it.
     pub(crate) fn request(&self, from: Option<Offset>, size: Option<Size>) -> Attach {
@@ -121,6 +153,8 @@ impl ResumePoint {
             },
             sizes: self.sizes,
             input: self.input,
+            notify: self.pictures.is_some() && !self.sizes,
+            direct: self.direct,
             ..Attach::default()
         }
     }

@@ -17,12 +17,14 @@ pub(crate) struct Position {
     picture: u64,
     /// A picture was requested, and nothing has arrived yet.
     awaits: bool,
+    /// The latest picture was part of the screen only, and no output continues it.
+    part: bool,
 }
 
 impl Position {
     /// A stream whose first byte of output will be at `offset`; `awaits` if a picture precedes it.
     pub(crate) fn new(offset: Offset, awaits: bool) -> Self {
-        Self { offset, picture: 0, awaits }
+        Self { offset, picture: 0, awaits, part: false }
     }
 
     /// The end of the output that has arrived.
@@ -39,9 +41,9 @@ impl Position {
         self.offset.0 = self.offset.0.saturating_add(bytes - picture);
     }
 
-    /// The next bytes are a picture of the screen at `offset`.
-    pub(crate) fn repaint(&mut self, offset: Offset, bytes: u64) {
-        *self = Self { offset, picture: bytes, awaits: false };
+    /// The next bytes are a picture of the screen at `offset`, or of a part of it.
+    pub(crate) fn repaint(&mut self, offset: Offset, bytes: u64, whole: bool) {
+        *self = Self { offset, picture: bytes, awaits: false, part: !whole };
     }
 
     /// Handles a reply on a connection that is being restored: to the handshake, or to the request, which contains the
@@ -58,7 +60,7 @@ impl Position {
 
     /// Output before `offset` was lost; a picture replaces it if the client has asked for pictures.
     pub(crate) fn lagged(&mut self, offset: Offset, pictures: bool) {
-        *self = Self { offset, picture: 0, awaits: pictures };
+        *self = Self { offset, picture: 0, awaits: pictures, part: false };
     }
 
     /// The connection was lost, and with it the rest of a picture.
@@ -67,9 +69,14 @@ impl Position {
         self.picture = 0;
     }
 
+    /// Whether a picture is on its way.
+    pub(crate) fn is_in_picture(&self) -> bool {
+        self.picture > 0 || self.awaits
+    }
+
     /// Where to resume after a lost connection; `None` if a picture is needed.
     pub(crate) fn resume(&self) -> Option<Offset> {
-        (self.picture == 0 && !self.awaits).then_some(self.offset)
+        (self.picture == 0 && !self.awaits && !self.part).then_some(self.offset)
     }
 }
 
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn a_picture_does_not_count() {
         let mut position = Position::new(Offset(100), true);
-        position.repaint(Offset(90), 10);
+        position.repaint(Offset(90), 10, true);
         position.advance(4);
         assert_eq!(position.offset(), Offset(90));
         position.advance(9);
@@ -93,25 +100,36 @@ mod tests {
     fn half_a_picture_is_requested_again() {
         let mut position = Position::new(Offset(100), true);
         assert_eq!(position.resume(), None, "nothing has arrived");
-        position.repaint(Offset(90), 10);
+        position.repaint(Offset(90), 10, true);
         assert_eq!(position.resume(), None);
         position.advance(9);
         assert_eq!(position.resume(), None);
         position.advance(1);
         assert_eq!(position.resume(), Some(Offset(90)));
-        position.repaint(Offset(500), 3);
+        position.repaint(Offset(500), 3, true);
         assert_eq!(position.resume(), None, "also later");
         position.disconnected();
         assert_eq!(position.resume(), None);
-        position.repaint(Offset(510), 2);
+        position.repaint(Offset(510), 2, true);
         position.advance(2);
         assert_eq!(position.resume(), Some(Offset(510)), "nothing is left of the lost one");
     }
 
     #[test]
+    fn part_of_the_screen_is_nothing_to_continue_from() {
+        let mut position = Position::new(Offset(100), true);
+        position.repaint(Offset(110), 5, false);
+        position.advance(5);
+        assert_eq!(position.resume(), None);
+        position.repaint(Offset(120), 2, true);
+        position.advance(2);
+        assert_eq!(position.resume(), Some(Offset(120)));
+    }
+
+    #[test]
     fn an_empty_picture_counts() {
         let mut position = Position::new(Offset(0), true);
-        position.repaint(Offset(7), 0);
+        position.repaint(Offset(7), 0, true);
         assert_eq!(position.resume(), Some(Offset(7)));
     }
 
@@ -130,7 +148,7 @@ mod tests {
         let mut position = Position::new(Offset(100), false);
         position.lagged(Offset(900), true);
         assert_eq!(position.resume(), None);
-        position.repaint(Offset(950), 1);
+        position.repaint(Offset(950), 1, true);
         position.advance(11);
         assert_eq!(position.resume(), Some(Offset(960)));
     }

@@ -2,23 +2,30 @@
 
 use super::inbox::{InboxFrame, Layout};
 use swb_types::{Offset, Size};
+use swb_wire::control::ExitCause;
 use swb_wire::{control, keepty};
 
 /// A message of the daemon other than terminal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The process has ended with this code.
-    Exited(i32),
+    Exited(i32, Option<ExitCause>),
     /// The daemon ends; the session continues.
     Detached,
     /// All requested output has been sent.
     End,
     /// Output was lost because this client is too slow; the stream continues at the offset.
     Lagged(Option<Offset>),
-    /// The next bytes are a picture of the screen; the output continues at the offset.
-    Repaint(Offset, u64),
+    /// The next bytes are a picture of the screen at the offset, where the output continues if the picture is whole.
+    Repaint { offset: Offset, bytes: u64, whole: bool },
+    /// The output from this offset on is to be read in the memory that came with the message.
+    Direct(Offset),
+    /// The output is no longer to be read there.
+    Indirect,
     /// The session's terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
+    /// A notification: the session that it is about, and the text.
+    Notification(String, String),
     /// A ping that needs a reply.
     Ping,
     /// The reply to our own ping.
@@ -28,7 +35,7 @@ pub(crate) enum Notice {
 }
 
 /// One protocol in stream mode.
-pub(crate) trait StreamProtocol {
+pub(crate) trait StreamProtocol: Sync {
     /// How its frames begin.
     fn layout(&self) -> Layout;
     /// Decodes a frame other than terminal data.
@@ -62,12 +69,19 @@ impl StreamProtocol for ControlStream {
         // CO-55: tags and events this client does not know are ignored.
         let event = (message.tag == [1]).then(|| control::parse_event(&message.payload)).flatten();
         match event {
-            Some(control::StreamEvent::PtyExited { code }) => Notice::Exited(code),
+            Some(control::StreamEvent::PtyExited { code, cause }) => Notice::Exited(code, cause),
             Some(control::StreamEvent::Detached) => Notice::Detached,
             Some(control::StreamEvent::End { .. }) => Notice::End,
             Some(control::StreamEvent::Lagged { offset, .. }) => Notice::Lagged(offset),
-            Some(control::StreamEvent::Repaint { offset, bytes }) => Notice::Repaint(offset, bytes),
+            Some(control::StreamEvent::Repaint { offset, bytes, part }) => {
+                Notice::Repaint { offset, bytes, whole: !part }
+            }
+            Some(control::StreamEvent::Direct { offset }) => Notice::Direct(offset),
+            Some(control::StreamEvent::Indirect) => Notice::Indirect,
             Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(control::StreamEvent::Notification { session, text, .. }) => {
+                Notice::Notification(session, text)
+            }
             Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
         }
     }
@@ -95,7 +109,7 @@ impl StreamProtocol for ControlStream {
     }
 }
 
-fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
+pub(super) fn put_control(control: &control::ClientControl, out: &mut Vec<u8>) {
     control::encode_control(control, out).expect("a few numbers always fit a frame");
 }
 
@@ -112,7 +126,7 @@ impl StreamProtocol for KeeptyStream {
         decoder.push(&message.tag);
         decoder.push(&message.payload);
         match decoder.next() {
-            Ok(Some(keepty::Message::Exit { code })) => Notice::Exited(code),
+            Ok(Some(keepty::Message::Exit { code })) => Notice::Exited(code, None),
             Ok(Some(keepty::Message::Ping)) => Notice::Ping,
             Ok(Some(keepty::Message::Pong)) => Notice::Pong,
             _ => Notice::Nothing,
@@ -154,7 +168,11 @@ mod tests {
 
     #[test]
     fn coop_events_are_understood() {
-        assert_eq!(coop_notice(1, r#"{"event":"pty_exited","code":137}"#), Notice::Exited(137));
+        assert_eq!(coop_notice(1, r#"{"event":"pty_exited","code":137}"#), Notice::Exited(137, None));
+        assert_eq!(
+            coop_notice(1, r#"{"event":"pty_exited","code":143,"cause":"killed"}"#),
+            Notice::Exited(143, Some(ExitCause::Killed))
+        );
         assert_eq!(coop_notice(1, r#"{"event":"detached"}"#), Notice::Detached);
         assert_eq!(
             coop_notice(1, r#"{"event":"lagged","dropped":3,"offset":9}"#),
@@ -163,11 +181,22 @@ mod tests {
         assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), Notice::End);
         assert_eq!(
             coop_notice(1, r#"{"event":"repaint","offset":9,"bytes":5}"#),
-            Notice::Repaint(Offset(9), 5)
+            Notice::Repaint { offset: Offset(9), bytes: 5, whole: true }
+        );
+        assert_eq!(
+            coop_notice(1, r#"{"event":"repaint","offset":9,"bytes":5,"part":true}"#),
+            Notice::Repaint { offset: Offset(9), bytes: 5, whole: false }
         );
         assert_eq!(
             coop_notice(1, r#"{"event":"resized","cols":80,"rows":24,"generation":1}"#),
             Notice::Resized(80, 24)
+        );
+        assert_eq!(
+            coop_notice(
+                1,
+                r#"{"event":"notification","session":"a","notification":"ended","text":"a ended"}"#
+            ),
+            Notice::Notification("a".to_owned(), "a ended".to_owned())
         );
         assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
         assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);
@@ -179,7 +208,7 @@ mod tests {
         let notice = |kind: u8, payload: &[u8]| {
             KeeptyStream.understand(&InboxFrame { tag: vec![1, kind], payload: payload.to_vec() })
         };
-        assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5));
+        assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5, None));
         assert_eq!(notice(12, &[]), Notice::Ping);
         assert_eq!(notice(6, &[0; 8]), Notice::Nothing);
         assert_eq!(notice(99, &[]), Notice::Nothing);

@@ -7,7 +7,7 @@
 use super::follow::timespec;
 use super::inbox::Inbox;
 use crate::limits;
-use crate::terminal::modes::ModeTracker;
+use crate::terminal::modes::{ModeTracker, ProgramTitle};
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -39,6 +39,10 @@ pub(crate) struct UserTerminal {
     blocked: bool,
     /// Whether the user's own text has been moved to the scrollback.
     cleared: bool,
+    /// Whether the user's title was saved.
+    saved_title: bool,
+    /// While a title of ours is being written: that of the program.
+    own_title: Option<ProgramTitle>,
 }
 
 impl UserTerminal {
@@ -58,7 +62,15 @@ impl UserTerminal {
             ranges: Vec::with_capacity(limits::WRITE_PIECES),
             blocked: false,
             cleared: false,
+            saved_title: false,
+            own_title: None,
         })
+    }
+
+    /// With `returning`, a session was shown here before, and nothing of the user's has to be moved out of the way.
+    pub(crate) fn returning(mut self, returning: bool) -> Self {
+        self.cleared = returning;
+        self
     }
 
     /// Whether keys are read one by one from a terminal.
@@ -131,13 +143,41 @@ impl UserTerminal {
     /// Shows a message on the last row, until the program draws there; false if that has to wait for the end of a
     /// sequence of the program. Nothing is shown if this is not a terminal.
     pub(crate) fn note(&mut self, text: &str) -> bool {
+        let rows = size::current().map_or(u16::MAX, |size| size.rows());
+        self.insert(format!("\x1b7\x1b[{rows};1H\x1b[7m {text} \x1b[m\x07\x1b8").as_bytes())
+    }
+
+    /// Writes bytes of our own between two sequences of the program; false if that has to wait for the end of one.
+    /// Nothing is written if this is not a terminal.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> bool {
         let Some(modes) = &self.modes else { return true };
-        if self.has_pending() || !modes.abort().is_empty() {
+        if self.has_pending() || !modes.is_between() {
             return false;
         }
-        let rows = size::current().map_or(u16::MAX, |size| size.rows());
-        self.filtered
-            .extend_from_slice(format!("\x1b7\x1b[{rows};1H\x1b[7m {text} \x1b[m\x07\x1b8").as_bytes());
+        self.filtered.extend_from_slice(bytes);
+        true
+    }
+
+    /// The title that the program has set, on a terminal.
+    pub(crate) fn program_title(&self) -> Option<&ProgramTitle> {
+        self.modes.as_ref().map(ModeTracker::title)
+    }
+
+    /// Shows a title until the program sets another one; false if that has to wait for the end of a sequence of the program.
+    pub(crate) fn show_title(&mut self, title: &str) -> bool {
+        let Some(modes) = &mut self.modes else { return true };
+        if self.filtered_done < self.filtered.len() || !self.ranges.is_empty() || !modes.is_between() {
+            return false;
+        }
+        // Not tracked as the program's: it is written beside the output.
+        let program = modes.title().clone();
+        if !self.saved_title {
+            // The user's own title is restored in the end, as is every title that was saved.
+            self.saved_title = true;
+            self.filtered.extend_from_slice(b"\x1b[22;0t");
+        }
+        self.filtered.extend_from_slice(format!("\x1b]2;{title}\x1b\\").as_bytes());
+        self.own_title = Some(program);
         true
     }
 
@@ -198,6 +238,9 @@ impl UserTerminal {
         self.filtered_done = end;
         count -= filtered;
         if self.filtered_done == self.filtered.len() {
+            if let (Some(program), Some(modes)) = (self.own_title.take(), &mut self.modes) {
+                modes.keep_title(program);
+            }
             self.filtered.clear();
             self.filtered_done = 0;
         }

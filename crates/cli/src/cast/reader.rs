@@ -4,6 +4,7 @@ use crate::limits;
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
+use swb_types::Size;
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,8 @@ pub(crate) struct CastEvent {
     pub(crate) at: Duration,
     /// The output of the program; empty for other kinds of event.
     pub(crate) output: String,
+    /// The new size of the terminal.
+    pub(crate) size: Option<Size>,
 }
 
 /// A recording that is being read.
@@ -36,6 +39,7 @@ pub(crate) struct Cast<R> {
     lines: CastLines<R>,
     version: u8,
     idle_limit: Option<Duration>,
+    size: Option<Size>,
     at: Duration,
 }
 
@@ -46,6 +50,15 @@ impl<R: BufRead> Cast<R> {
         struct CastHeader {
             version: i64,
             idle_time_limit: Option<f64>,
+            width: Option<u16>,
+            height: Option<u16>,
+            term: Option<CastTerminal>,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct CastTerminal {
+            cols: u16,
+            rows: u16,
         }
         let mut lines = CastLines { input, number: 0 };
         let Some(line) = lines.next()? else {
@@ -64,7 +77,14 @@ impl<R: BufRead> Cast<R> {
             Some(limit) => Some(lines.seconds(limit)?),
             None => None,
         };
-        Ok(Self { lines, version, idle_limit, at: Duration::ZERO })
+        let term = header.term.unwrap_or_default();
+        let (cols, rows) = header.width.zip(header.height).unwrap_or((term.cols, term.rows));
+        Ok(Self { lines, version, idle_limit, size: Size::new(cols, rows), at: Duration::ZERO })
+    }
+
+    /// Size of the terminal at the beginning, if the recording names one.
+    pub(crate) fn size(&self) -> Option<Size> {
+        self.size
     }
 
     /// Maximum length of a pause, if the recording sets one.
@@ -94,9 +114,16 @@ impl<R: BufRead> Cast<R> {
         let time = self.lines.seconds(time)?;
         // Version 2 counts from the beginning, version 3 from the previous event.
         self.at = if self.version == 2 { time } else { self.at.saturating_add(time) };
+        let size = (code == "r").then(|| parse_size(&data)).flatten();
         let output = if code == "o" { data } else { String::new() };
-        Ok(CastEvent { at: self.at, output })
+        Ok(CastEvent { at: self.at, output, size })
     }
+}
+
+/// A size such as `80x24`; anything else is ignored, as other players do.
+fn parse_size(text: &str) -> Option<Size> {
+    let (cols, rows) = text.split_once('x')?;
+    Size::new(cols.parse().ok()?, rows.parse().ok()?)
 }
 
 /// A line of the file.
@@ -176,6 +203,19 @@ mod tests {
         assert_eq!(read(text.as_bytes()).unwrap(), [out(500, "a"), out(750, ""), out(2000, "b")]);
         let cast = Cast::open(text.as_bytes()).unwrap();
         assert_eq!(cast.idle_limit(), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn sizes_are_known_in_both_versions() {
+        let three =
+            "{\"version\":3,\"term\":{\"cols\":80,\"rows\":24}}\n[1,\"r\",\"100x30\"]\n[1,\"r\",\"bad\"]\n";
+        let mut cast = Cast::open(three.as_bytes()).unwrap();
+        assert_eq!(cast.size(), Size::new(80, 24));
+        assert_eq!(cast.next_event().unwrap().unwrap().size, Size::new(100, 30));
+        assert_eq!(cast.next_event().unwrap().unwrap().size, None);
+        let two = "{\"version\":2,\"width\":90,\"height\":20}\n";
+        assert_eq!(Cast::open(two.as_bytes()).unwrap().size(), Size::new(90, 20));
+        assert_eq!(Cast::open("{\"version\":3}\n".as_bytes()).unwrap().size(), None);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl From<ErrorInfo> for Failure {
             ErrorCode::SessionNotFound => Self::new(FailureKind::NoSession, text)
                 .hint("`swb chat` without a name continues your latest conversation; `--new` starts one"),
             ErrorCode::SessionExists => {
-                Self::new(FailureKind::Exists, text).hint("`swb chat NAME` without --new continues it")
+                Self::new(FailureKind::Exists, text).hint("the same command without --new continues it")
             }
             ErrorCode::AuthFailed | ErrorCode::AuthRequired => Self::general(text).hint(
                 "set token under [scriptschnell], or $SCRIPTSCHNELL_SOCKET_TOKEN, to the daemon's secret",
@@ -393,6 +393,7 @@ mod tests {
             ours: true,
             most: None,
             proved: true,
+            save: swb_types::SavePolicy::Never,
         };
         link.authenticate(&endpoint).unwrap();
         let received = daemon.join().unwrap();

@@ -6,7 +6,7 @@ use super::messages::ServerItem;
 use super::open_session::{self, OpenedSession, SessionChoice};
 use super::session_state::{ChatState, RequestPurpose};
 use crate::attach::follow::timespec;
-use crate::console::{eprint_line, wants_colours};
+use crate::console::{eprint_line, shows_unicode, wants_colours};
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 use swb_tui::event::ViewEvent;
 use swb_tui::input::keys::{Key, Keys};
 use swb_tui::text::{StyledLine, StyledRow, TextStyle};
-use swb_tui::view::canvas::{Canvas, Changing};
+use swb_tui::view::canvas::{Canvas, Changing, TerminalAbilities};
 use swb_types::Size;
-use swb_wire::control::{self, AgentsReply, ChatAgentItem};
+use swb_wire::control::{self, AgentsReply, ChatAgentItem, History, HistoryReply};
 use swb_wire::scriptschnell::{Close, ErrorCode, Request};
 
 /// Exit code after the window was closed.
@@ -40,13 +40,17 @@ pub(super) fn run(
     link: ChatConnection,
     opened: OpenedSession,
     choice: SessionChoice,
+    agents: Vec<ChatAgentItem>,
 ) -> Outcome {
     panics::keep_for_later();
     let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
     let mut state = ChatState::new(opened, Instant::now());
-    if endpoint.ours {
-        state.agents = agents(context).into_iter().map(|agent| agent.name).collect();
+    state.agents = agents.into_iter().map(|agent| agent.name).collect();
+    state.save = endpoint.save;
+    if choice.agent.is_none() {
+        state.explain_shell();
     }
+    let abilities = abilities();
     let raw = RawMode::enter()?;
     let mut chat_loop = ChatLoop {
         context,
@@ -56,14 +60,15 @@ pub(super) fn run(
         pending: BTreeMap::new(),
         state,
         keys: Keys::default(),
-        canvas: Canvas::new(wants_colours()),
+        canvas: Canvas::new(abilities),
+        abilities,
         size: size::current().unwrap_or(Size::DEFAULT),
         signals,
         lost: None,
         dismissed: false,
         last_contact: Instant::now(),
     };
-    let pastes = BracketedPasteMode::turn_on()?;
+    let pastes = abilities.moves.then(BracketedPasteMode::turn_on).transpose()?;
     let result = chat_loop.run(raw.as_ref());
     // A terminal that is gone needs no restoring.
     drop(chat_loop.finish());
@@ -84,6 +89,19 @@ pub(super) fn agents(context: &Context) -> Vec<ChatAgentItem> {
     reply.map(|reply| reply.agents).unwrap_or_default()
 }
 
+/// The prompts of all conversations, the newest first; without them, the search has those of this one.
+fn prompts(context: &Context) -> Vec<String> {
+    let wanted = History { prompts: Some(true), limit: Some(limits::CHAT_PROMPTS), ..History::default() };
+    let reply = context.query::<HistoryReply>(&control::Operation::History(wanted));
+    reply.map(|reply| reply.prompts.into_iter().map(|prompt| prompt.text).collect()).unwrap_or_default()
+}
+
+/// What the user's terminal can do.
+fn abilities() -> TerminalAbilities {
+    let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    TerminalAbilities { coloured: wants_colours(), moves, unicode: shows_unicode() }
+}
+
 struct ChatLoop<'c> {
     context: &'c Context,
     endpoint: ChatEndpoint,
@@ -93,6 +111,7 @@ struct ChatLoop<'c> {
     state: ChatState,
     keys: Keys,
     canvas: Canvas,
+    abilities: TerminalAbilities,
     size: Size,
     signals: Signals,
     lost: Option<LostConnection>,
@@ -120,7 +139,7 @@ impl ChatLoop<'_> {
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) => return Ok(HUNG_UP),
                 drawn => drawn.map_err(|error| Failure::io("cannot write to the terminal", &error))?,
             }
-            if self.is_dismissed() {
+            if self.is_dismissed() || self.state.is_leaving() {
                 return Ok(0);
             }
             if let Some(code) = self.wait(raw)? {
@@ -183,7 +202,7 @@ impl ChatLoop<'_> {
                 SIGCONT => {
                     // A terminal that is gone is noticed by the next read.
                     let _renewed = raw.map(RawMode::renew);
-                    let _written = print(BracketedPasteMode::ON);
+                    let _written = print(if self.abilities.moves { BracketedPasteMode::ON } else { "" });
                 }
                 SIGINT => self.state.key(&Key::Ctrl('c'), Instant::now()),
                 other => end = u8::try_from(128 + other).ok(),
@@ -209,9 +228,12 @@ impl ChatLoop<'_> {
         let now = Instant::now();
         for key in self.keys.push(typed, now) {
             match key {
-                Key::Ctrl('l') => print("\x1b[H\x1b[2J")?,
+                Key::Ctrl('l') if self.abilities.moves => print("\x1b[H\x1b[2J")?,
                 key => self.state.key(&key, now),
             }
+        }
+        if self.state.takes_prompts() && self.endpoint.ours {
+            self.state.add_prompts(prompts(self.context));
         }
         Ok(None)
     }
@@ -299,6 +321,9 @@ impl ChatLoop<'_> {
 
     fn draw(&mut self) -> io::Result<()> {
         let now = Instant::now();
+        // The window may have changed since the last signal that was handled; drawn for another width, rows would stay
+        // behind.
+        self.size = size::current().unwrap_or(self.size);
         let (cols, rows) = (usize::from(self.size.cols()), usize::from(self.size.rows()));
         // The last column stays empty: terminals differ in where a full row leaves the cursor.
         let width = cols.saturating_sub(1).max(1);
@@ -310,6 +335,7 @@ impl ChatLoop<'_> {
         let staying = fold(self.state.transcript.take());
         let mut above = fold(self.state.transcript.changing(now, self.state.is_asked()));
         above.extend(fold(self.state.hints()));
+        above.extend(fold(self.state.assistance(width, (rows / 3).max(1))));
         let (typed, cursor) = self.typed(width, (rows / 2).max(1));
         let room = rows.saturating_sub(typed.len() + 1);
         let surplus = above.len().saturating_sub(room);
@@ -322,10 +348,14 @@ impl ChatLoop<'_> {
     /// The rows of the typed text, as many as fit, and the cursor in them.
     fn typed(&self, width: usize, room: usize) -> (Vec<StyledRow>, (usize, usize)) {
         let Some(prompt) = self.state.prompt() else { return (vec![StyledRow::default()], (0, 0)) };
-        let (rows, (row, column)) = self.state.editor.rows(prompt, width);
+        let (rows, (row, column)) = self.state.input().rows(prompt, width);
         let from = (row + 1).saturating_sub(room);
-        let shown = rows.iter().skip(from).take(room);
-        let line = |row: &String| StyledLine::new(TextStyle::PLAIN, row).verbatim();
+        let shown = rows.iter().enumerate().skip(from).take(room);
+        let line = |(n, row): (usize, &String)| {
+            let mark = if n == 0 { prompt.len() } else { 0 };
+            let (mark, text) = row.split_at_checked(mark).unwrap_or(("", row));
+            StyledLine::new(self.state.prompt_style(), mark).with(TextStyle::PLAIN, text).verbatim()
+        };
         (shown.flat_map(|row| line(row).fold(width + 1)).collect(), (row - from, column))
     }
 

@@ -138,7 +138,8 @@ pub(super) fn usage(end: &ChatEnd) -> AnswerUsage {
     AnswerUsage {
         tokens: usage.total_tokens.filter(|tokens| *tokens > 0),
         cost: usage.total_cost,
-        context: end.context_usage.map(u64::from),
+        // Zero means that the usage is not known.
+        context: end.context_usage.map(u64::from).filter(|percent| *percent > 0),
     }
 }
 

@@ -24,9 +24,19 @@ use open_session::{OpenedSession, SessionChoice};
 use rustix::fs::FileType;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::isatty;
+use swb_types::SavePolicy;
+use swb_wire::control::ChatAgentItem;
 
 /// The agent that stands for the user's shell; it answers if no other is configured or installed.
 const SHELL_AGENT: &str = "shell";
+
+/// The conversation or session that the user means; a name for a new one, or at another server, is what it says.
+fn meant(context: &Context, args: &args::ChatArgs, name: String) -> Result<String, Failure> {
+    if args.new || args.socket.is_some() { Ok(name) } else { context.conversation(name) }
+}
+
+/// Programs that run each message.
+const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
 
 /// Opens the conversation, or sends one message and prints the answer.
 pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
@@ -44,13 +54,16 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     let prompt = prompt(args, context.json)?;
     let endpoint = ChatEndpoint::find(context, args)?;
     let mut link = connect(context, &endpoint)?;
+    let agents = if endpoint.ours { interactive::agents(context) } else { Vec::new() };
     let choice = SessionChoice {
-        name: args.name.clone(),
+        name: args.name.clone().map(|name| meant(context, args, name)).transpose()?,
         directory: context::workspace(args.directory.as_deref())?,
         new: args.new,
-        agent: args.agent.clone().map(|agent| named_agent(context, &endpoint, agent)),
+        agent: args.agent.clone().map(|agent| named_agent(&agents, agent)),
         own: prompt.is_some(),
         here,
+        default_agent: agents.first().map(|agent| agent.name.clone()),
+        auto_save: endpoint.save == SavePolicy::Always,
     };
     let opened = open_session::open(&mut link, &choice)?;
     // A daemon of another project does not report the agent with the session.
@@ -60,9 +73,9 @@ pub(crate) fn run(context: &Context, args: &args::ChatArgs) -> Outcome {
     match prompt {
         Some(prompt) => {
             check_reader(&prompt, opened.agent.as_deref(), needed)?;
-            one_shot::run(context, link, opened, prompt, args)
+            one_shot::run(context, link, opened, prompt, args, endpoint.save)
         }
-        None => interactive::run(context, endpoint, link, opened, choice),
+        None => interactive::run(context, endpoint, link, opened, choice, agents),
     }
 }
 
@@ -74,8 +87,7 @@ struct OneShotPrompt {
 }
 
 /// The name of the agent that a name or a kind stands for. The daemon rejects one that is unknown.
-fn named_agent(context: &Context, endpoint: &ChatEndpoint, wanted: String) -> String {
-    let known = if endpoint.ours { interactive::agents(context) } else { Vec::new() };
+fn named_agent(known: &[ChatAgentItem], wanted: String) -> String {
     let by_name = known.iter().find(|agent| agent.name == wanted);
     let found = by_name.or_else(|| known.iter().find(|agent| agent.kind == wanted));
     found.map(|agent| agent.name.clone()).unwrap_or(wanted)
@@ -84,7 +96,6 @@ fn named_agent(context: &Context, endpoint: &ChatEndpoint, wanted: String) -> St
 /// Rejects piped text if a shell answers: it would run each line of it. Our daemon checks the program that reads; for
 /// another one, the name has to do.
 fn check_reader(prompt: &OneShotPrompt, agent: Option<&str>, by_name: bool) -> Result<(), Failure> {
-    const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "fish", "ksh", "zsh"];
     let is_shell = |agent: &str| agent == SHELL_AGENT || (by_name && SHELLS.contains(&agent));
     match agent {
         Some(agent) if prompt.piped && is_shell(agent) => {

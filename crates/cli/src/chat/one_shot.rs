@@ -29,6 +29,7 @@ use swb_tui::input::keys::Key;
 use swb_tui::text::{StyledLine, visible};
 use swb_tui::view::asks::{DecisionReply, PendingAsk, PendingAsks, answered, verdict};
 use swb_tui::view::transcript::{AnswerEnd, Transcript};
+use swb_types::SavePolicy;
 use swb_wire::control::{Turn, Wait, WaitReply, WaitUntil};
 use swb_wire::scriptschnell::{
     AuthorizationAck, ChatEnd, ChatSend, ChatSendOptions, ErrorInfo, Request, ServerMessage, SessionRef,
@@ -86,6 +87,7 @@ pub(super) fn run(
     opened: OpenedSession,
     prompt: OneShotPrompt,
     args: &args::ChatArgs,
+    policy: SavePolicy,
 ) -> Outcome {
     let json = context.json;
     // A conversation may be about a terminal, whose turns outlive the daemon.
@@ -123,7 +125,8 @@ pub(super) fn run(
     // The user has chosen no agent, so it is said who runs what was typed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
         eprint_line(format_args!(
-            "[no other agent is configured: your shell answers in conversation {}]",
+            "[no other agent is configured: your shell answers in conversation {}; `swb chat --help` and \
+             docs/agents.md say how to use an agent]",
             opened.name
         ));
     }
@@ -143,7 +146,9 @@ pub(super) fn run(
         run.link.notify(&Request::ChatStop(SessionRef::default()));
     }
     let ending = run.judged(result?)?;
-    run.finish(ending, args.save)
+    // The daemon saves a new conversation by itself.
+    let auto_save = policy == SavePolicy::Always && opened.resumed;
+    run.finish(ending, args.save, auto_save)
 }
 
 fn judge(args: &args::ChatArgs) -> Approver {
@@ -445,16 +450,17 @@ impl OneShotRun {
 
     // ---- the end ----
 
-    fn finish(mut self, ending: AnswerEnd, save: bool) -> Outcome {
+    fn finish(mut self, ending: AnswerEnd, save: bool, auto_save: bool) -> Outcome {
         self.end_prompt();
         if !self.json && !self.ends_line {
             print_text("\n")?;
         }
         // A failure to save must not hide the answer.
-        let saved = match save && ending != AnswerEnd::Interrupted {
+        let saved = match (save || auto_save) && ending != AnswerEnd::Interrupted {
             true => self.link.ask(&Request::SessionSave(SessionSave::default())).map(drop),
             false => Ok(()),
         };
+        let saved = if save { saved } else { Ok(()) };
         if let Some(transcript) = &mut self.transcript {
             let usage = self.end.as_ref().map(messages::usage).unwrap_or_default();
             transcript.end(&AnswerEnd::Completed, &usage, Instant::now());

@@ -1,8 +1,9 @@
 //! Chooses the session of a chat: the named one, the latest of the directory, or a new one.
 
 use super::connection::{ChatConnection, RequestError};
-use super::messages;
+use super::{SHELL_AGENT, messages};
 use crate::error::Failure;
+use crate::limits;
 use swb_tui::event::{TranscriptMessage, text};
 use swb_wire::scriptschnell::{
     ConfigGet, CreateOptions, Request, ServerMessage, SessionAttach, SessionCreate, SessionCreated,
@@ -24,6 +25,10 @@ pub(super) struct SessionChoice {
     pub(super) own: bool,
     /// The session whose terminal this is, which cannot be chosen.
     pub(super) here: Option<String>,
+    /// The agent that answers where none was chosen, if that is known.
+    pub(super) default_agent: Option<String>,
+    /// Whether the daemon saves a new session by itself.
+    pub(super) auto_save: bool,
 }
 
 /// A session that this client is attached to.
@@ -68,6 +73,13 @@ pub(super) fn open(link: &mut ChatConnection, choice: &SessionChoice) -> Result<
     // A terminal session without messages is listed, too, but is not a conversation of the user.
     let talks = latest(link, &choice.directory)?.into_iter().filter(|item| item.message_count > 0);
     let mut in_use = None;
+    // With --agent, the shell was meant for what was run then. Where no other agent answers, it is the one that is meant.
+    let is_side_trip = |agent: Option<&str>| {
+        choice.agent.is_none()
+            && agent == Some(SHELL_AGENT)
+            && choice.default_agent.as_deref().is_some_and(|default| default != SHELL_AGENT)
+    };
+    let talks = talks.filter(|item| !is_side_trip(item.agent.as_deref()));
     for item in talks.filter(|item| choice.here.as_ref() != Some(&item.session_id)) {
         // If it was removed meanwhile, try the next one.
         let Ok(opened) = load(link, &item.session_id) else { continue };
@@ -94,18 +106,24 @@ pub(super) fn create(
     choice: &SessionChoice,
     name: Option<String>,
 ) -> Result<OpenedSession, RequestError> {
-    let options =
-        choice.agent.clone().map(|agent| CreateOptions { agent: Some(agent), ..CreateOptions::default() });
     let request = SessionCreate {
         working_dir: Some(choice.directory.clone()),
         session_id: name,
-        options,
+        options: create_options(choice.agent.clone(), choice.auto_save),
         workspace: None,
     };
     match link.ask(&Request::SessionCreate(request))? {
         ServerMessage::SessionCreateResponse(created) => Ok(created.into()),
         _ => Err(RequestError::odd()),
     }
+}
+
+/// The options of a new session.
+pub(super) fn create_options(agent: Option<String>, auto_save: bool) -> Option<CreateOptions> {
+    let every = auto_save.then_some(limits::CHAT_SAVE_SECONDS);
+    let wanted = agent.is_some() || auto_save;
+    let auto_save = auto_save.then_some(true);
+    wanted.then_some(CreateOptions { agent, auto_save, save_interval_seconds: every })
 }
 
 /// Attaches to an existing session, in memory or saved, or to a terminal session.

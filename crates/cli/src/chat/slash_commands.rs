@@ -1,19 +1,33 @@
 //! Commands that begin with a slash.
 
+/// The commands with what they do, as `/help` and the completion list them.
+pub(super) const COMMANDS: [(&str, &str); 12] = [
+    ("/new", "start another session"),
+    ("/sessions", "list this directory's sessions"),
+    ("/resume NAME", "continue another session"),
+    ("/clear", "clear the conversation"),
+    ("/save [TITLE]", "save this session"),
+    ("/stop", "stop the answer (Ctrl+C)"),
+    ("/agent [NAME]", "choose another agent, or list the agents"),
+    ("/model NAME", "use another model"),
+    ("/tools", "show the last tool call in full (Ctrl+O)"),
+    ("/takeover", "become the owner of this session"),
+    ("/help", "list the commands"),
+    ("/quit", "leave and keep the session (Ctrl+D)"),
+];
+
+/// What the keys do, as `/help` lists them.
+const KEYS: [(&str, &str); 4] = [
+    ("//TEXT", "send a message that begins with a slash"),
+    ("Tab", "complete a command"),
+    ("Ctrl+R", "search all earlier messages"),
+    ("Enter", "send; while the agent answers, queue the message (Esc takes it back)"),
+];
+
 /// The text of `/help`.
-pub(super) const HELP: &str = "\
-/new             start another session
-/sessions        list this directory's sessions
-/resume NAME     continue another session
-/clear           clear the conversation
-/save [TITLE]    save this session
-/stop            stop the answer (Ctrl+C)
-/agent [NAME]    choose another agent, or list the agents
-/model NAME      use another model
-/tools           show the last tool call in full (Ctrl+O)
-/takeover        become the owner of this session
-/quit            leave and keep the session (Ctrl+D)
-//TEXT           send a message that begins with a slash";
+pub(super) fn help() -> String {
+    COMMANDS.iter().chain(&KEYS).map(|(usage, about)| format!("{usage:<16} {about}\n")).collect()
+}
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +121,7 @@ mod tests {
             "takeover", "quit",
         ] {
             assert!(matches!(parse(&format!("/{verb}")), TypedLine::Command(_)), "{verb}");
-            assert!(HELP.contains(&format!("/{}", verb.split(' ').next().unwrap())), "{verb}");
+            assert!(help().contains(&format!("/{}", verb.split(' ').next().unwrap())), "{verb}");
         }
     }
 }

@@ -138,7 +138,7 @@ fn warnings(list: &[ApprovalItem]) -> String {
 }
 
 /// The request on one line.
-fn what(approval: &ApprovalItem) -> String {
+pub(crate) fn what(approval: &ApprovalItem) -> String {
     let description = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {

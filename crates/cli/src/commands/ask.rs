@@ -2,7 +2,7 @@
 
 use super::turn;
 use super::wait::{self, TIMED_OUT};
-use crate::args;
+use crate::args::{self, TimeLimit};
 use crate::console::eprint_line;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -19,30 +19,35 @@ use swb_wire::control::{
 };
 
 /// Submits a text, waits for the turn and prints its text.
-pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
+pub(super) fn run(context: &Context, mut args: args::AskArgs) -> Outcome {
     turn::check_form(context, args.raw)?;
+    args.name = context.session(args.name)?;
     exit_on_interrupt(&args.name)?;
     let started = Instant::now();
     let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };
     let known = wait::newest(context, &args.name)?;
-    let timeout_ms = args.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+    let timeout = match args.timeout {
+        TimeLimit::After(limit) => Some(limit),
+        TimeLimit::None => None,
+    };
+    let timeout_ms = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     let request = Ask { session: args.name.clone(), text, timeout_ms, force: args.force };
-    let limit = args.timeout.and_then(|timeout| timeout.checked_add(limits::ASK_GRACE));
+    let limit = timeout.and_then(|timeout| timeout.checked_add(limits::ASK_GRACE));
     let answer = context.connect()?.request_within::<AskReply>(&Operation::Ask(request), limit);
     let reply = match answer {
         // The text was most likely typed; repeating the request would type it twice.
         Err(failure) if failure.kind() == FailureKind::Disconnected => {
-            let left = args.timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+            let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
             return resume(context, args.name, known, left, args.raw);
         }
         answer => answer?,
     };
     match (reply.met, reply.turn) {
-        (AskResult::Turn, Some(turn)) => show(context, turn, args.raw),
+        (AskResult::Turn, Some(turn)) => show(context, reply.earlier, turn, args.raw),
         (AskResult::Turn, None) => Err(Failure::general("the daemon's reply contains no turn")),
         (AskResult::Timeout, _) => {
             if !context.json {
-                timed_out(&args.name, reply.detail.as_deref());
+                timed_out(&args.name, timeout.unwrap_or_default(), reply.detail.as_deref());
             }
             Ok(TIMED_OUT)
         }
@@ -50,12 +55,12 @@ pub(super) fn run(context: &Context, args: args::AskArgs) -> Outcome {
             context.answer(&json!({"session": args.name, "turn_id": null, "text": ""}), |_| String::new())?;
             Ok(0)
         }
-        (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref()),
+        (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref(), reply.more.as_deref()),
     }
 }
 
 /// Reports a timeout; `untyped` is why nothing was typed before it.
-fn timed_out(name: &str, untyped: Option<&str>) {
+fn timed_out(name: &str, after: Duration, untyped: Option<&str>) {
     match untyped {
         Some(why) => eprint_line(format_args!(
             "swb: timed out: {why}; nothing was typed into session '{name}'\n\
@@ -63,8 +68,10 @@ fn timed_out(name: &str, untyped: Option<&str>) {
              prompt, as --force does; `swb run --profile` names the prompts of a program"
         )),
         None => eprint_line(format_args!(
-            "swb: timed out waiting for the answer of session '{name}'\n\
-             hint: `swb explain {name}` shows the state of its agent"
+            "swb: timed out waiting for the answer of session '{name}' after {} s; its agent continues\n\
+             hint: `swb wait {name} --until turn` waits for its answer; `swb explain {name}` shows its state; --timeout sets \
+             the limit",
+            after.as_secs_f64()
         )),
     }
 }
@@ -90,19 +97,37 @@ fn resume(
     }
 }
 
-fn show(context: &Context, found: TurnObject, raw: bool) -> Outcome {
-    let whole = turn::complete(context, found, raw || context.json)?;
-    print(context, &whole, raw)
+/// Prints the answer, after those to the lines before the last one; as JSON, the former has the latter.
+fn show(context: &Context, earlier: Vec<TurnObject>, found: TurnObject, raw: bool) -> Outcome {
+    let whole = |found| turn::complete(context, found, raw || context.json);
+    let earlier = earlier.into_iter().map(whole).collect::<Result<Vec<_>, _>>()?;
+    let answer = whole(found)?;
+    if context.json && !earlier.is_empty() {
+        let mut json = serde_json::to_value(&answer)?;
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert("earlier".to_owned(), serde_json::to_value(&earlier)?);
+        }
+        context.answer(&json, |_| String::new())?;
+        return Ok(exit_code(context, &answer));
+    }
+    for turn in &earlier {
+        turn::show(context, turn, raw)?;
+    }
+    print(context, &answer, raw)
 }
 
 /// Prints an answer; one that was interrupted is an error.
 fn print(context: &Context, turn: &TurnObject, raw: bool) -> Outcome {
     turn::show(context, turn, raw)?;
+    Ok(exit_code(context, turn))
+}
+
+fn exit_code(context: &Context, turn: &TurnObject) -> u8 {
     if !turn.interrupted {
-        return Ok(0);
+        return 0;
     }
     eprint_line(format_args!("{}: the answer was interrupted", context.program));
-    Ok(INTERRUPTED)
+    INTERRUPTED
 }
 
 /// Ends this process with a message on Ctrl+C; the agent continues.
@@ -125,14 +150,27 @@ fn exit_on_interrupt(session: &str) -> Result<(), Failure> {
 /// Exit code after Ctrl+C, here or at the agent's terminal.
 const INTERRUPTED: u8 = 130;
 
-fn asks(context: &Context, session: &str, detail: Option<&str>) -> Outcome {
+fn asks(context: &Context, session: &str, detail: Option<&str>, more: Option<&str>) -> Outcome {
     if context.json {
-        context.answer(&json!({"asking": true, "session": session, "detail": detail}), |_| String::new())?;
+        let mut asks = json!({"asking": true, "session": session, "detail": detail});
+        if let Some(prompt) = more {
+            asks["more"] = prompt.into();
+        }
+        context.answer(&asks, |_| String::new())?;
         return Ok(FailureKind::Asks.exit_code());
     }
     // What the program drew must not control the user's terminal.
     for row in detail.iter().flat_map(|detail| detail.lines()) {
         eprint_line(format_args!("  {}", printable(row)));
+    }
+    if let Some(prompt) = more {
+        let what = format!(
+            "the program of session '{session}' waits for more lines (its prompt is '{}'); what was typed is kept",
+            printable(prompt)
+        );
+        return Err(Failure::new(FailureKind::Asks, what).hint(format!(
+            "`swb send {session} TEXT --enter` types the next line ('' ends a block); `swb keys {session} C-c` discards it"
+        )));
     }
     Err(Failure::new(FailureKind::Asks, format!("the agent of session '{session}' is waiting for an answer"))
         .hint(format!("`swb screen {session}` shows its question; `swb keys {session} KEY…` answers it")))

@@ -4,6 +4,7 @@ use super::turn::captured;
 use crate::args;
 use crate::context::Context;
 use crate::error::Outcome;
+use crate::table;
 use serde::Serialize;
 use swb_wire::control::{CaptureReply, Operation};
 
@@ -16,9 +17,11 @@ struct Captured {
 
 /// Copies a turn to the buffer.
 pub(super) fn run(context: &Context, args: &args::CaptureArgs) -> Outcome {
-    let reply: CaptureReply = context.query(&Operation::Capture(captured(&args.id)))?;
+    let reply: CaptureReply =
+        context.query(&Operation::Capture(captured(&context.turn(args.id.clone())?)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
-    context
-        .answer(&captured, |captured| format!("Captured {} ({} bytes)", captured.turn_id, captured.bytes))?;
+    context.answer(&captured, |captured| {
+        format!("Captured {} ({})", captured.turn_id, table::count(captured.bytes, "byte"))
+    })?;
     Ok(0)
 }

@@ -1,8 +1,9 @@
 //! `swb history`: conversations with agents and their messages.
 
+mod export;
 mod transcript;
 
-use crate::args::{self, HistoryCommand, HistoryScope};
+use crate::args::{self, ExportFormat, HistoryCommand, HistoryScope};
 use crate::chat::dollars;
 use crate::context::{self, Context};
 use crate::error::{Failure, FailureKind, Outcome};
@@ -38,6 +39,17 @@ pub(super) fn run(context: &Context, args: args::HistoryArgs) -> Outcome {
             search(context, &words.join(" "), workspace, limit)
         }
         Some(HistoryCommand::Show { name }) => show(context, name),
+        Some(HistoryCommand::Export { name, format, output }) => {
+            let format = match (context.json, format) {
+                (true, Some(ExportFormat::Markdown)) => {
+                    return Err(Failure::usage("--json cannot be combined with --format markdown"));
+                }
+                (true, _) => ExportFormat::Json,
+                (false, format) => format.unwrap_or(ExportFormat::Markdown),
+            };
+            export::write(&whole(context, &name)?, format, output.as_deref())?;
+            Ok(0)
+        }
         Some(HistoryCommand::Rm { names }) => remove(context, names),
     }
 }
@@ -63,7 +75,7 @@ fn list(context: &Context, scope: &HistoryScope) -> Outcome {
 }
 
 fn search(context: &Context, words: &str, workspace: Option<String>, limit: Option<u64>) -> Outcome {
-    let wanted = History { workspace, search: Some(words.to_owned()), offset: None, limit };
+    let wanted = History { workspace, search: Some(words.to_owned()), limit, ..History::default() };
     let mut found: HistoryReply = context.query(&Operation::History(wanted))?;
     for hit in &mut found.hits {
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
@@ -74,12 +86,18 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
     Ok(u8::from(found.hits.is_empty()))
 }
 
-fn show(context: &Context, session: String) -> Outcome {
-    let mut whole: ConversationReply = ask_for(context, &session, None)?;
+/// A conversation with all of its messages.
+fn whole(context: &Context, session: &str) -> Result<ConversationReply, Failure> {
+    let mut whole: ConversationReply = ask_for(context, session, None)?;
     while let Some(cursor) = whole.next.clone() {
-        whole.extend(ask_for(context, &session, Some(cursor))?);
+        whole.extend(ask_for(context, session, Some(cursor))?);
     }
     whole.conversation = priced(whole.conversation);
+    Ok(whole)
+}
+
+fn show(context: &Context, session: String) -> Outcome {
+    let whole = whole(context, &session)?;
     context.answer(&whole, |whole| transcript::text(whole, &context.paths.home))?;
     Ok(0)
 }

@@ -15,9 +15,10 @@ struct Pressed {
 
 /// Presses the keys and returns when their bytes are written to the terminal.
 pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
+    let session = context.session(args.name)?;
     let request =
-        Keys { session: args.name.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
+        Keys { session: session.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
     let reply: KeysReply = context.execute(&Operation::Keys(request))?;
-    context.answer(&Pressed { session: args.name, bytes: reply.bytes }, |_| String::new())?;
+    context.answer(&Pressed { session, bytes: reply.bytes }, |_| String::new())?;
     Ok(0)
 }

@@ -91,7 +91,7 @@ fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), 
         }
         if let Some(message) = inbox.next_message().map_err(odd)? {
             match ControlStream.understand(&message) {
-                Notice::End | Notice::Exited(_) | Notice::Detached => return Ok((bytes, position.offset())),
+                Notice::End | Notice::Exited(..) | Notice::Detached => return Ok((bytes, position.offset())),
                 Notice::Lagged(Some(offset)) => position.lagged(offset, false),
                 _ => {}
             }

@@ -3,11 +3,16 @@
 use crate::args;
 use crate::context::{self, Context};
 use crate::error::{Failure, Outcome};
-use crate::table;
+use crate::table::{self, Column, Fit};
+use crate::terminal::size;
 use crate::watch_list;
+use rustix::stdio::stdout;
+use rustix::termios::isatty;
 use serde::Serialize;
 use std::path::Path;
+use swb_vt::printable;
 use swb_wire::control::{AgentItem, AgentState, Origin, PtyItem, SessionItem, SessionStatus};
+use unicode_width::UnicodeWidthStr;
 
 /// One session as `ls --json` shows it.
 #[derive(Debug, Serialize)]
@@ -40,12 +45,32 @@ struct SessionSize {
 pub(crate) fn run(context: &Context, args: &args::LsArgs) -> Outcome {
     if args.watch {
         let home = &context.paths.home;
-        return watch_list::run(context, || rows(context, args), |rows| text(rows, table::now(), home));
+        let list = |rows: &Vec<SessionRow>| text(rows, table::now(), home, &ListForm::of(args));
+        return watch_list::run(context, || rows(context, args), list);
     }
     let rows = rows(context, args)?;
-    context.answer(&rows, |rows| text(rows, table::now(), &context.paths.home))?;
+    context.answer(&rows, |rows| text(rows, table::now(), &context.paths.home, &ListForm::of(args)))?;
     Ok(0)
 }
+
+/// How a list looks to people.
+#[derive(Debug, Default)]
+struct ListForm {
+    /// Whether all sessions that have ended are listed.
+    all: bool,
+    /// Columns of the terminal; `None` for a file or a program, which gets everything.
+    width: Option<usize>,
+}
+
+impl ListForm {
+    fn of(args: &args::LsArgs) -> Self {
+        let size = isatty(stdout()).then(size::current).flatten();
+        Self { all: args.all, width: size.map(|size| size.cols().into()) }
+    }
+}
+
+/// Ended sessions that are listed unless all are.
+const ENDED: usize = 5;
 
 fn rows(context: &Context, args: &args::LsArgs) -> Result<Vec<SessionRow>, Failure> {
     let mut sessions = context.sessions()?;
@@ -79,42 +104,83 @@ impl From<SessionItem> for SessionRow {
     }
 }
 
-fn text(rows: &[SessionRow], now: u64, home: &Path) -> String {
-    if rows.is_empty() {
-        return "No sessions. `swb run -- CMD` starts one.\n".to_owned();
+/// The running sessions, and those that have ended below them.
+fn text(rows: &[SessionRow], now: u64, home: &Path, form: &ListForm) -> String {
+    let (ended, live): (Vec<&SessionRow>, Vec<&SessionRow>) =
+        rows.iter().partition(|row| row.status == SessionStatus::Exited);
+    let mut out = match live.is_empty() {
+        true if ended.is_empty() => return "No sessions. `swb run -- CMD` starts one.\n".to_owned(),
+        true => "No session is running. `swb run -- CMD` starts one.\n".to_owned(),
+        false => table::fitted(live_columns(&live, now, home), form.width),
+    };
+    if !ended.is_empty() {
+        // The newest are the last.
+        let hidden = if form.all { 0 } else { ended.len().saturating_sub(ENDED) };
+        let newest = ended.last().map_or("", |row| row.name.as_str());
+        let heading = format!("Ended (`swb kill {}` removes one from the list):", printable(newest));
+        let fits = form.width.is_none_or(|width| heading.width() <= width);
+        out.push_str(&format!("\n{}\n", if fits { heading.as_str() } else { "Ended:" }));
+        out.push_str(&table::fitted(
+            ended_columns(ended.get(hidden..).unwrap_or_default(), now, home),
+            form.width,
+        ));
+        if hidden > 0 {
+            out.push_str(&format!("and {hidden} more; `swb ls --all` lists them\n"));
+        }
     }
-    let cells: Vec<[String; 9]> = rows.iter().map(|row| row.cells(now, home)).collect();
-    table::layout(
-        ["NAME", "STATUS", "AGENT", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"],
-        &cells,
-    )
+    out
+}
+
+fn live_columns(rows: &[&SessionRow], now: u64, home: &Path) -> Vec<Column> {
+    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| Column {
+        title,
+        fit,
+        cells: rows.iter().map(|row| cell(row)).collect(),
+    };
+    vec![
+        column("NAME", Fit::Whole, &|row| row.name.clone()),
+        column("STATUS", Fit::Leave(4), &SessionRow::status_cell),
+        column("AGENT", Fit::Leave(5), &|row| row.agent_cell(now)),
+        column("PID", Fit::Leave(0), &|row| if row.pid == 0 { "-".to_owned() } else { row.pid.to_string() }),
+        column("SIZE", Fit::Leave(1), &|row| {
+            row.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows))
+        }),
+        column("CLIENTS", Fit::Leave(2), &|row| row.clients.to_string()),
+        column("AGE", Fit::Leave(3), &|row| row.age(now)),
+        column("WORKSPACE", Fit::Beginning, &|row| table::short_path(&row.workspace, home)),
+        column("COMMAND", Fit::End, &|row| row.command.clone()),
+    ]
+}
+
+fn ended_columns(rows: &[&SessionRow], now: u64, home: &Path) -> Vec<Column> {
+    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| Column {
+        title,
+        fit,
+        cells: rows.iter().map(|row| cell(row)).collect(),
+    };
+    vec![
+        column("NAME", Fit::Whole, &|row| row.name.clone()),
+        column("STATUS", Fit::Whole, &SessionRow::status_cell),
+        column("AGE", Fit::Leave(0), &|row| row.age(now)),
+        column("WORKSPACE", Fit::Beginning, &|row| table::short_path(&row.workspace, home)),
+        column("COMMAND", Fit::End, &|row| row.command.clone()),
+    ]
 }
 
 impl SessionRow {
-    fn cells(&self, now: u64, home: &Path) -> [String; 9] {
-        let status = match (self.status, self.exit_code) {
+    fn status_cell(&self) -> String {
+        match (self.status, self.exit_code) {
             (SessionStatus::Starting, _) => "starting".to_owned(),
             (SessionStatus::Running, _) => "running".to_owned(),
             (SessionStatus::Restarting, _) => "restarting".to_owned(),
             (SessionStatus::Exited, Some(code)) => format!("exited ({code})"),
             (SessionStatus::Exited, None) => "exited".to_owned(),
-        };
-        let pid = if self.pid == 0 || self.status == SessionStatus::Exited {
-            "-".to_owned()
-        } else {
-            self.pid.to_string()
-        };
-        [
-            self.name.clone(),
-            status,
-            self.agent_cell(now),
-            pid,
-            self.size.as_ref().map_or_else(|| "-".to_owned(), |size| format!("{}x{}", size.cols, size.rows)),
-            self.clients.to_string(),
-            table::age(now.saturating_sub(self.created / 1000)),
-            table::short_path(&self.workspace, home),
-            self.command.clone(),
-        ]
+        }
+    }
+
+    /// The time since its creation.
+    fn age(&self, now: u64) -> String {
+        table::age(now.saturating_sub(self.created / 1000))
     }
 
     /// The agent's state and since when; empty if it has ended.
@@ -158,12 +224,32 @@ mod tests {
 
     #[test]
     fn people_get_a_table() {
-        insta::assert_snapshot!(text(&rows(), 4600, Path::new("/home/u")), @r"
-        NAME   STATUS      AGENT      PID   SIZE    CLIENTS  AGE  WORKSPACE  COMMAND
-        api    running     ready 10m  4711  120x40  1        1h   ~/src/api  claude --resume
-        build  exited (2)  -          -     120x40  1        1h   /srv       sh -c 'make -j8'
+        let text = |rows: &[SessionRow], form: &ListForm| super::text(rows, 4600, Path::new("/home/u"), form);
+        insta::assert_snapshot!(text(&rows(), &ListForm::default()), @r"
+        NAME  STATUS   AGENT      PID   SIZE    CLIENTS  AGE  WORKSPACE  COMMAND
+        api   running  ready 10m  4711  120x40  1        1h   ~/src/api  claude --resume
+
+        Ended (`swb kill build` removes one from the list):
+        NAME   STATUS      AGE  WORKSPACE  COMMAND
+        build  exited (2)  1h   /srv       sh -c 'make -j8'
         ");
-        insta::assert_snapshot!(text(&[], 0, Path::new("/")), @"No sessions. `swb run -- CMD` starts one.");
+        insta::assert_snapshot!(text(&[], &ListForm::default()), @"No sessions. `swb run -- CMD` starts one.");
+        insta::assert_snapshot!(text(&rows(), &ListForm { width: Some(60), all: false }), @r"
+        NAME  STATUS   AGENT      AGE  WORKSPACE  COMMAND
+        api   running  ready 10m  1h   ~/src/api  claude --re…
+
+        Ended (`swb kill build` removes one from the list):
+        NAME   STATUS      AGE  WORKSPACE  COMMAND
+        build  exited (2)  1h   /srv       sh -c 'make -j8'
+        ");
+        let ended = || rows().into_iter().filter(|row| row.status == SessionStatus::Exited);
+        let many: Vec<SessionRow> = std::iter::repeat_with(ended).take(7).flatten().collect();
+        let few = text(&many, &ListForm::default());
+        assert!(
+            few.starts_with("No session is running.") && few.contains("and 2 more; `swb ls --all`"),
+            "{few}"
+        );
+        assert!(!text(&many, &ListForm { all: true, width: None }).contains("more"));
     }
 
     #[test]

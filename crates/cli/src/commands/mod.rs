@@ -1,6 +1,6 @@
 //! The commands of `swb`, one file each.
 
-mod approvals;
+pub(crate) mod approvals;
 mod ask;
 mod attach;
 mod capture;
@@ -8,16 +8,20 @@ mod chat;
 mod completions;
 mod daemon;
 mod detect;
+mod doctor;
 mod events;
 mod explain;
 mod here;
 mod history;
 mod hook;
+mod init;
+mod integration;
 mod keys;
 pub(crate) mod kill;
 pub(crate) mod logs;
 pub(crate) mod ls;
 mod man;
+mod notify;
 mod paste;
 mod record;
 mod relay;
@@ -40,6 +44,7 @@ pub(crate) mod wait;
 mod workspace;
 
 use crate::args::{self, SwbCli, SwbCommand};
+use crate::completion;
 use crate::console::eprint_text;
 use crate::context::Context;
 use crate::error::Outcome;
@@ -49,6 +54,9 @@ use std::process::ExitCode;
 
 /// Runs as `swb`.
 pub(crate) fn main(args: Vec<OsString>) -> u8 {
+    if let Some(code) = completion::run(&args) {
+        return code;
+    }
     match args::parse::<SwbCli>("swb", args, 2) {
         Ok(cli) => report("swb", dispatch(cli)),
         Err(code) => code,
@@ -77,6 +85,7 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Attach(args)) => attach::run(&*reach(context()?, args.via.as_deref())?, args),
         Some(SwbCommand::Shell(args)) => shell::run(&context()?, args),
         Some(SwbCommand::Ls(args)) => ls::run(&*reach(context()?, args.via.as_deref())?, &args),
+        Some(SwbCommand::Top(args)) => crate::top::run(&*reach(context()?, args.via.as_deref())?),
         Some(SwbCommand::Kill(args)) => kill::run(&context()?, &args),
         Some(SwbCommand::Send(args)) => send::run(&context()?, args),
         Some(SwbCommand::Keys(args)) => keys::run(&context()?, args),
@@ -92,7 +101,9 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Paste(args)) => paste::run(&context()?, args),
         Some(SwbCommand::Explain(args)) => explain::run(&context()?, args),
         Some(SwbCommand::Events(args)) => events::run(&context()?, args),
+        Some(SwbCommand::Notify(args)) => notify::run(&context()?, args),
         Some(SwbCommand::Hook(args)) => Ok(hook::run(&args)),
+        Some(SwbCommand::Integration(args)) => integration::run(&context()?, args),
         Some(SwbCommand::Approvals(args)) => approvals::run(&context()?, args),
         Some(SwbCommand::History(args)) => history::run(&context()?, args),
         Some(SwbCommand::Workspace(args)) => workspace::run(&context()?, args),
@@ -113,6 +124,8 @@ fn dispatch(cli: SwbCli) -> Outcome {
         Some(SwbCommand::Daemon(args)) => daemon::run(cli.config, &args),
         Some(SwbCommand::Shutdown(args)) => shutdown::run(&context()?, &args),
         Some(SwbCommand::Upgrade(args)) => upgrade::run(&context()?, args),
+        Some(SwbCommand::Doctor(_)) => doctor::run(&context()?),
+        Some(SwbCommand::Init(args)) => init::run(&args),
         Some(SwbCommand::Completions(args)) => completions::run(&args),
         Some(SwbCommand::Man(args)) => man::run(&args),
     }

@@ -22,7 +22,8 @@ use swb_types::{PtyId, Size};
 use swb_wire::control::{Attached, Operation, SessionItem};
 
 /// Records until the session ends or the user interrupts it.
-pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
+pub(super) fn run(context: &Context, mut args: args::RecordArgs) -> Outcome {
+    args.name = context.session(args.name)?;
     // Install the handlers before the file is created, so that none is left half-written.
     let signals = Signals::catch(&[SIGINT, SIGTERM, SIGHUP])?;
     let route = ResumePoint {
@@ -34,6 +35,9 @@ pub(super) fn run(context: &Context, args: args::RecordArgs) -> Outcome {
         pictures: Some(Pictures { scrollback: Some(0) }),
         sizes: true,
         input: None,
+        sized: false,
+        remote: context.remote,
+        direct: false,
     };
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;
     let header = header(context, &args, &attached)?;

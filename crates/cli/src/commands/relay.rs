@@ -23,9 +23,10 @@ struct Relayed {
 /// Types a turn into a session.
 pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
     let template = args.template.as_deref().map(read).transpose()?;
+    let to = context.session(args.to)?;
     let request = Relay {
-        from: args.from,
-        to: args.to.clone(),
+        from: context.turn(args.from)?,
+        to: to.clone(),
         template,
         prefix: args.prefix,
         submit: args.submit,
@@ -39,7 +40,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
     }
     let relayed = Relayed {
         turn_id: reply.turn_id,
-        to: args.to,
+        to,
         bytes: reply.bytes,
         submitted: args.submit,
         warning: reply.warning,

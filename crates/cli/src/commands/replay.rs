@@ -6,9 +6,10 @@ use crate::attach::follow::timespec;
 use crate::attach::inbox::Inbox;
 use crate::attach::stream_protocol::{ControlStream, StreamProtocol};
 use crate::attach::user_terminal::UserTerminal;
-use crate::cast::{Cast, CastError, Timeline};
+use crate::cast::{Animation, Cast, CastError, Timeline};
 use crate::console::print_bytes;
 use crate::error::{Failure, Outcome};
+use crate::limits;
 use crate::panics;
 use crate::terminal::detach::{DetachKey, Matcher};
 use crate::terminal::signals::Signals;
@@ -22,11 +23,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use swb_types::Size;
 
 /// Plays on a terminal; writes everything at once if standard output is anything else.
 pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
     let failed = |error: CastError| bad_recording(&args.file, &error);
     let mut cast = Cast::open(open(&args.file)?).map_err(failed)?;
+    if let Some(file) = &args.svg {
+        draw(cast, args, file)?;
+        return Ok(0);
+    }
     if !isatty(stdout()) {
         while let Some(event) = cast.next_event().map_err(failed)? {
             print_bytes(event.output.as_bytes())?;
@@ -48,6 +54,25 @@ pub(super) fn run(args: &args::ReplayArgs) -> Outcome {
     };
     player.finish();
     Ok(ending.exit_code())
+}
+
+/// Writes the recording as an animated picture.
+fn draw(mut cast: Cast<Box<dyn BufRead>>, args: &args::ReplayArgs, file: &Path) -> Result<(), Failure> {
+    let pause = args.idle_limit.or(cast.idle_limit()).unwrap_or(limits::ANIMATION_PAUSE);
+    let mut timeline = Timeline::new(args.speed, Some(pause));
+    let mut animation = Animation::new(cast.size().unwrap_or(Size::DEFAULT));
+    while let Some(event) = cast.next_event().map_err(|error| bad_recording(&args.file, &error))? {
+        animation.advance(timeline.playing(event.at));
+        match event.size {
+            Some(size) => animation.resize(size),
+            None => animation.feed(event.output.as_bytes()),
+        }
+    }
+    let svg = animation.finish();
+    if file == Path::new("-") {
+        return print_bytes(svg.as_bytes());
+    }
+    std::fs::write(file, svg).map_err(|error| Failure::io(format!("cannot write {}", file.display()), &error))
 }
 
 fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
@@ -166,10 +191,10 @@ impl Player {
         };
         let keys = keys.get(..count).unwrap_or_default();
         let mut ignored = Vec::new();
-        if self.leave.feed(keys, &mut ignored) {
+        if self.leave.feed(keys, &mut ignored).is_some() {
             return Ok(Some(AttachEnd::Left));
         }
-        if self.pause.feed(keys, &mut ignored) {
+        if self.pause.feed(keys, &mut ignored).is_some() {
             self.paused = match self.paused {
                 Some(since) => {
                     self.begun += since.elapsed();

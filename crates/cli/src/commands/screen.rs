@@ -4,6 +4,7 @@ use crate::args;
 use crate::console::{print_bytes, print_coloured, print_text};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
+use crate::fonts;
 use rustix::stdio::stdout;
 use rustix::termios::isatty;
 use serde::Serialize;
@@ -35,7 +36,9 @@ pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     match (&args.svg, &args.png) {
         (Some(file), _) if file == Path::new("-") && isatty(stdout()) => print_text(&text(&data))?,
         (Some(file), _) => write(file, &data)?,
-        (_, Some(file)) => write(file, &draw(&data, size.unwrap_or(Size::DEFAULT))?)?,
+        (_, Some(file)) => {
+            write(file, &draw(&data, size.unwrap_or(Size::DEFAULT), args.scrollback, &context.paths.home)?)?;
+        }
         _ if format == ScreenFormat::Text => print_text(&text(&with_newline(data)))?,
         // As for `logs`: a program gets what the session's terminal shows, links included.
         _ if format != ScreenFormat::Json && isatty(stdout()) => print_coloured(&with_newline(data))?,
@@ -64,11 +67,17 @@ fn format(json: bool, args: &args::ScreenArgs) -> Result<ScreenFormat, Failure> 
     Ok(format)
 }
 
-/// Draws the screen that a snapshot produces.
-fn draw(snapshot: &[u8], size: Size) -> Result<Vec<u8>, Failure> {
+/// Draws the screen that a snapshot produces, below up to this many lines of scrollback. An installed font is read only if
+/// the built-in one lacks a character.
+fn draw(snapshot: &[u8], size: Size, scrollback: u64, home: &Path) -> Result<Vec<u8>, Failure> {
+    let scrollback = usize::try_from(scrollback).unwrap_or(usize::MAX);
     let mut screen = swb_vt::Screen::new(size, swb_vt::Options::default());
     screen.feed(snapshot);
-    screen.to_png().map_err(|error| Failure::io("cannot draw the screen", &error))
+    let lines = screen.scrollback(scrollback);
+    let text = lines.iter().map(swb_vt::ScreenLine::text).chain([screen.text()]).collect::<String>();
+    let font = text.chars().any(swb_vt::needs_font).then(|| fonts::further(home)).flatten();
+    let options = swb_vt::PngOptions { scrollback, font: font.as_deref() };
+    screen.to_png_with(options).map_err(|error| Failure::io("cannot draw the screen", &error))
 }
 
 /// Writes to a file, or to standard output if its name is `-`.
@@ -121,9 +130,15 @@ mod tests {
 
     #[test]
     fn a_picture_is_a_png_file() {
-        let png = draw(b"\x1b[31mhello", Size::new(20, 3).unwrap()).unwrap();
+        let draw = |snapshot: &[u8], scrollback| {
+            super::draw(snapshot, Size::new(20, 3).unwrap(), scrollback, Path::new("/nowhere")).unwrap()
+        };
+        let png = draw(b"\x1b[31mhello", 0);
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-        assert_ne!(png, draw(b"", Size::new(20, 3).unwrap()).unwrap());
+        assert_ne!(png, draw(b"", 0));
+        let height = |png: &[u8]| u32::from_be_bytes(png[20..24].try_into().unwrap());
+        let lines = b"1\r\n2\r\n3\r\n4\r\n5";
+        assert_eq!([0, 1, 9].map(|lines_above| height(&draw(lines, lines_above))), [60, 80, 100]);
     }
 
     #[test]

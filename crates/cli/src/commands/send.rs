@@ -23,6 +23,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     };
     // Read before connecting to the daemon: the writer of standard input may be slow.
     let mut chunk = next_chunk(&mut input)?;
+    let session = context.session(args.name)?;
     let mut control = context.connect()?;
     let mut bytes = 0;
     loop {
@@ -31,7 +32,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
         let last = chunk.len() < limits::SEND;
         let data = Some(Base64(chunk));
         let enter = args.enter && last;
-        let request = Send { session: args.name.clone(), pty: Some(args.pty), text: None, data, enter };
+        let request = Send { session: session.clone(), pty: Some(args.pty), text: None, data, enter };
         let _: OkReply = control.request(&Operation::Send(request))?;
         if last {
             break;
@@ -39,7 +40,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
         chunk = next_chunk(&mut input)?;
     }
     bytes += usize::from(args.enter);
-    context.answer(&Sent { session: args.name, bytes }, |_| String::new())?;
+    context.answer(&Sent { session, bytes }, |_| String::new())?;
     Ok(0)
 }
 

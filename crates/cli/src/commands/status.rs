@@ -51,18 +51,23 @@ impl From<StatusReply> for Status {
 
 fn text(status: &Status, now: u64) -> String {
     let Some(daemon) = &status.daemon else {
-        return "No daemon is running. Most other commands start it.\n".to_owned();
+        return "No daemon is running. The first command that needs one starts it.\n".to_owned();
     };
     let keeper = status.keeper.as_ref().map_or(0, |keeper| keeper.pid);
     let up = table::age(now.saturating_sub(daemon.started / 1000));
+    let idle = if daemon.auto { "; ends by itself when no session is left" } else { "" };
     let mut out = format!(
-        "daemon    pid {}, version {}, up {up}, {}{}\nkeeper    pid {keeper}\nsessions  {}\n\n",
+        "daemon    pid {}, version {}, running for {up}{}{idle}\nkeeper    pid {keeper}; holds the terminals of the \
+         sessions\nsessions  {}\n",
         daemon.pid,
         daemon.version,
         restarts(daemon.restarts),
-        if daemon.auto { ", exits when idle" } else { "" },
         status.sessions,
     );
+    if let Some(config) = &daemon.config {
+        out.push_str(&format!("config    {}\n", printable(config)));
+    }
+    out.push('\n');
     let rows: Vec<[String; 3]> = status
         .dialects
         .iter()
@@ -85,9 +90,9 @@ fn text(status: &Status, now: u64) -> String {
 
 fn restarts(count: u32) -> String {
     match count {
-        0 => "never restarted".to_owned(),
-        1 => "restarted once".to_owned(),
-        count => format!("restarted {count} times"),
+        0 => String::new(),
+        1 => "; restarted once after a failure".to_owned(),
+        count => format!("; restarted {count} times after failures"),
     }
 }
 
@@ -105,6 +110,7 @@ mod tests {
                 version: "0.1.0".into(),
                 auto: true,
                 started: 100_000,
+                config: Some("/h/.config/switchboard/config.toml".into()),
             }),
             dialects: vec![
                 DialectStatus {
@@ -127,9 +133,10 @@ mod tests {
     #[test]
     fn people_get_a_summary() {
         insta::assert_snapshot!(text(&status(), 220), @r"
-        daemon    pid 11, version 0.1.0, up 2m, restarted 2 times, exits when idle
-        keeper    pid 10
+        daemon    pid 11, version 0.1.0, running for 2m; restarted 2 times after failures; ends by itself when no session is left
+        keeper    pid 10; holds the terminals of the sessions
         sessions  3
+        config    /h/.config/switchboard/config.toml
 
         DIALECT  STATE          SOCKET
         keepty   listening      /r/keepty

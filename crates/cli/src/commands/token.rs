@@ -33,6 +33,7 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
         TokenCommand::Add { role, session, workspace, expires, label } => {
             let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;
             let expires = expires.map(|time| time.as_secs());
+            let session = session.map(|name| context.session(name)).transpose()?;
             let token = Token { role: Some(role), session, workspace, expires, label };
             let TokenReply { token_id: id, token, role, label, expires, .. } =
                 context.execute(&Operation::Token(token))?;

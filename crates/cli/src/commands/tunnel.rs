@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, args: TunnelArgs) -> Outcome {
                 (false, false) => Some(args.stun),
             };
             let request = Tunnel {
-                session: args.name,
+                session: args.name.map(|name| context.session(name)).transpose()?,
                 role: Some(args.role),
                 stun,
                 turn: args.turn,

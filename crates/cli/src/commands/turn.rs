@@ -9,7 +9,7 @@ use swb_wire::control::{Capture, Operation, Turn, TurnObject, TurnReply};
 /// Prints a turn.
 pub(super) fn run(context: &Context, args: &args::TurnArgs) -> Outcome {
     check_form(context, args.raw)?;
-    let turn = fetch(context, named(&args.id), args.raw || context.json)?;
+    let turn = fetch(context, named(&context.turn(args.id.clone())?), args.raw || context.json)?;
     show(context, &turn, args.raw)?;
     Ok(0)
 }

@@ -4,6 +4,7 @@ use crate::args;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
+use clap::ValueEnum;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use swb_types::{Offset, PtyId};
@@ -35,6 +36,7 @@ struct Waited {
 /// Waits, across restarts of the daemon.
 pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
     let clock = WaitClock::start(Instant::now(), args.timeout);
+    check_condition(&args)?;
     let session = context.session_or_here(args.name)?;
     let mut request = Wait {
         session,
@@ -62,6 +64,23 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
     };
     context.answer(&waited, |_| String::new())?;
     Ok(if met == WaitOutcome::Timeout { TIMED_OUT } else { 0 })
+}
+
+/// Refuses to wait for nothing, and lists what can be waited for.
+fn check_condition(args: &args::WaitArgs) -> Result<(), Failure> {
+    if args.text.is_some() || args.stable.is_some() || args.exit || args.until.is_some() {
+        return Ok(());
+    }
+    let name = args.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let states = args::UntilState::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let states: Vec<String> = states.map(|state| state.get_name().to_owned()).collect();
+    Err(Failure::usage(format!(
+        "what to wait for is missing: --until {}, --text REGEX, --stable MS or --exit",
+        states.join("|")
+    ))
+    .hint(format!(
+        "`swb wait{name} --until ready` waits until the agent is ready; `swb wait --help` describes them all"
+    )))
 }
 
 /// Number of the newest turn, so that one that is completed while the daemon is down counts; `None` if it is
@@ -159,6 +178,24 @@ impl WaitClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn a_wait_for_nothing_lists_what_there_is_to_wait_for() {
+        let args = |words: &[&str]| {
+            let command =
+                args::SwbCli::try_parse_from([&["swb", "wait", "api"], words].concat()).unwrap().command;
+            let Some(args::SwbCommand::Wait(args)) = command else { panic!("not wait") };
+            args
+        };
+        insta::assert_snapshot!(check_condition(&args(&["--timeout", "5"])).unwrap_err().render("swb"), @r"
+        swb: what to wait for is missing: --until ready|asking|turn|exit, --text REGEX, --stable MS or --exit
+        hint: `swb wait api --until ready` waits until the agent is ready; `swb wait --help` describes them all
+        ");
+        for some in [&["--exit"][..], &["--text", "x"], &["--stable", "50"], &["--until", "turn"]] {
+            assert!(check_condition(&args(some)).is_ok(), "{some:?}");
+        }
+    }
 
     #[test]
     fn a_repeated_request_has_the_rest_of_the_time() {

@@ -10,7 +10,6 @@ mod binding;
 mod broker;
 mod desktop;
 mod focus;
-mod notify;
 mod process_tree;
 mod request_sequence;
 mod tmux;
@@ -28,7 +27,6 @@ use crate::terminal::signals::Signals;
 use action::{Hotkey, HotkeyAction, equal_pair, ready_line};
 use broker::{BrokerSocket, garbled, unreachable};
 use desktop::{Backend, Desktop, GrabFailure, KeyEvent};
-use notify::Notifier;
 use request_sequence::{Effect, Press, RequestSequence};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -38,6 +36,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
+use swb_daemon::desktop::Notifier;
 use swb_wire::clippy::{Message, PeerRole, Request, VERSION, encode_request, parse_message};
 
 /// Signals that end the client with 0 (CH-11): also when its terminal is closed, unless `nohup` started it.

@@ -150,9 +150,10 @@ fn dispatch(cli: CoopCli) -> Outcome {
             let target = Target::existing(named(args.session)?);
             session::open_shell(&context, target, vec![args.command], Some(args.new))
         }
-        Some(CoopCommand::Ls) => {
-            commands::ls::run(&context, &swb_args::LsArgs { running: true, watch: false, via: None })
-        }
+        Some(CoopCommand::Ls) => commands::ls::run(
+            &context,
+            &swb_args::LsArgs { running: true, all: false, watch: false, via: None },
+        ),
         Some(CoopCommand::Kill(args)) => commands::kill::run(&context, &args),
         Some(CoopCommand::Logs(args)) => {
             let name = Some(named(args.name)?);

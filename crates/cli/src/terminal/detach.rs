@@ -1,4 +1,8 @@
-//! Finds the detach key in the user's input.
+//! Finds the detach key in the user's input, and what follows it where it is a prefix.
+//!
+//! A prefix is a single key with Ctrl, by default Ctrl+]. Alone it detaches after a short pause ([`limits::PREFIX`]), because
+//! it always has; the next key decides before: `s` opens the list of sessions, `?` shows the keys, the prefix again is typed
+//! into the session, Escape does nothing, and any other key detaches at once. See docs/decisions/0018-prefix-key.md.
 //!
 //! Pure. A key arrives as a plain byte, or, if the program has enabled a richer keyboard
 //! protocol, as `CSI code ; modifiers u` (kitty, fixterms) or `CSI 27 ; modifiers ; code ~` (xterm's
@@ -73,10 +77,29 @@ fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
+/// What a key of ours means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AttachCommand {
+    /// To detach.
+    Detach,
+    /// To show the keys.
+    Help,
+    /// To open the list of sessions.
+    List,
+}
+
 /// Watches the input of one attachment.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
     keys: Vec<DetachKey>,
+    /// The key after which the next one is for us.
+    prefix: Option<Chord>,
+    /// Whether the prefix was pressed, and no key after it.
+    armed: bool,
+    /// Whether the program has received a press of the prefix, and is to receive its release.
+    literal: bool,
+    /// The input after a command that is for whoever handles that.
+    rest: Vec<u8>,
     /// The last keys pressed, as many as the longest detach key has.
     recent: Vec<Chord>,
     longest: usize,
@@ -91,32 +114,56 @@ impl Matcher {
         let longest = keys.iter().map(|key| key.0.len()).max().unwrap_or(0);
         // Pasted text counts as typed: a paste whose end is lost must not take the way out.
         let parser = InputParser::without_pastes();
-        Self { keys, recent: Vec::new(), longest, parser, held: Vec::new() }
+        let (held, rest, recent) = (Vec::new(), Vec::new(), Vec::new());
+        Self { keys, prefix: None, armed: false, literal: false, rest, recent, longest, parser, held }
     }
 
-    /// Takes input and appends to `out` what is for the program; true if the detach key was pressed.
+    /// Creates a matcher in which the first key is a prefix, if it is a single one with Ctrl.
+    pub(crate) fn with_prefix(mut keys: Vec<DetachKey>) -> Self {
+        let prefix = match keys.first().map(|key| key.0.as_slice()) {
+            Some([chord]) if chord.ctrl => Some(*chord),
+            _ => None,
+        };
+        if prefix.is_some() {
+            keys.remove(0);
+        }
+        Self { prefix, ..Self::new(keys) }
+    }
+
+    /// Whether the prefix was pressed and waits for the next key.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed
+    }
+
+    /// Takes the input that followed [`AttachCommand::List`] or [`AttachCommand::Help`].
+    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Takes input and appends to `out` what is for the program; returns what the user pressed for us, if anything.
     ///
-    /// Drops the input after the detach key.
-    pub(crate) fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> bool {
-        if self.longest == 0 {
+    /// Drops the input after a key that detaches.
+    pub(crate) fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Option<AttachCommand> {
+        if self.longest == 0 && self.prefix.is_none() {
             out.extend_from_slice(input);
-            return false;
+            return None;
         }
         let mut rest = input;
         loop {
             let before = rest;
             let found = self.parser.next(&mut rest);
             self.held.extend_from_slice(before.strip_suffix(rest).unwrap_or(before));
-            match found {
-                Some(found) if self.found(found, out) => return true,
-                Some(_) => {}
-                None => break,
+            let Some(found) = found else { break };
+            let command = self.found(found, out);
+            if command.is_some() {
+                self.rest = rest.to_vec();
+                return command;
             }
         }
         if !may_become_key(self.parser.pending()) {
             out.append(&mut self.held);
         }
-        false
+        None
     }
 
     /// How long to wait for more input before [`Matcher::give_up`], if what has come may be a whole key.
@@ -132,27 +179,65 @@ impl Matcher {
 
     /// Releases the held bytes: they are not a detach key.
     pub(crate) fn give_up(&mut self, out: &mut Vec<u8>) {
-        self.parser.give_up();
+        let escape =
+            matches!(self.parser.give_up(), Some(Input::Press(press)) if press.key.code == KeyCode::Escape);
+        if self.armed && escape {
+            self.armed = false;
+            self.held.clear();
+        }
         out.append(&mut self.held);
     }
 
-    fn found(&mut self, input: Input<'_>, out: &mut Vec<u8>) -> bool {
-        let detaches = match input {
-            Input::Press(press) => self.pressed(chord(&press)),
+    fn found(&mut self, input: Input<'_>, out: &mut Vec<u8>) -> Option<AttachCommand> {
+        let command = match input {
+            Input::Press(press) if self.armed && !is_modifier(&press) => self.pressed_after_prefix(&press),
+            Input::Press(press) => {
+                let chord = chord(&press);
+                if chord.is_some() && chord == self.prefix {
+                    self.armed = true;
+                    self.held.clear();
+                    None
+                } else {
+                    self.pressed(chord).then_some(AttachCommand::Detach)
+                }
+            }
             Input::Release(press) => {
                 // The program has not received the press of this key, so it must not receive the release.
-                if chord(&press).is_some_and(|chord| self.keys.iter().any(|key| key.0 == [chord])) {
+                let chord = chord(&press);
+                let literal = chord == self.prefix && std::mem::take(&mut self.literal);
+                let ours = |chord| Some(chord) == self.prefix || self.keys.iter().any(|key| key.0 == [chord]);
+                if !literal && chord.is_some_and(ours) {
                     self.held.clear();
                 }
-                false
+                None
             }
-            _ => self.pressed(None),
+            _ => self.pressed(None).then_some(AttachCommand::Detach),
         };
         // The keys of a sequence pass on at once: holding them back would make every comma lag.
-        if !detaches {
-            out.append(&mut self.held);
+        match command {
+            None => out.append(&mut self.held),
+            Some(_) => self.held.clear(),
         }
-        detaches
+        command
+    }
+
+    fn pressed_after_prefix(&mut self, press: &KeyPress) -> Option<AttachCommand> {
+        self.armed = false;
+        let chord = chord(press);
+        if chord == self.prefix {
+            // The bytes of this press are held, in the encoding that the program has chosen.
+            self.literal = true;
+            return None;
+        }
+        if press.key.code == KeyCode::Escape {
+            self.held.clear();
+            return None;
+        }
+        Some(match chord {
+            Some(Chord { character: 's', ctrl: false }) => AttachCommand::List,
+            Some(Chord { character: '?', .. }) => AttachCommand::Help,
+            _ => AttachCommand::Detach,
+        })
     }
 
     fn pressed(&mut self, chord: Option<Chord>) -> bool {
@@ -160,12 +245,21 @@ impl Matcher {
             self.recent.clear();
             return false;
         };
+        if self.longest == 0 {
+            return false;
+        }
         if self.recent.len() == self.longest {
             self.recent.remove(0);
         }
         self.recent.push(chord);
         self.keys.iter().any(|key| !key.0.is_empty() && self.recent.ends_with(&key.0))
     }
+}
+
+/// Whether a press is that of a key without a name here, such as Shift, which kitty's protocol can report: it is on the way to
+/// another key.
+fn is_modifier(press: &KeyPress) -> bool {
+    press.key.code == KeyCode::Other
 }
 
 /// Whether the beginning of a sequence may become a key that detaches.
@@ -200,7 +294,7 @@ mod tests {
         let mut matcher = Matcher::new(keys);
         let mut out = Vec::new();
         for chunk in chunks {
-            if matcher.feed(chunk, &mut out) {
+            if matcher.feed(chunk, &mut out).is_some() {
                 return (true, out);
             }
         }
@@ -247,10 +341,10 @@ mod tests {
         for alt in [b"\x1b]", b"\x1bP", b"\x1b_"] {
             let mut matcher = Matcher::new(vec![DetachKey::parse("C-]").unwrap()]);
             let mut out = Vec::new();
-            assert!(!matcher.feed(alt, &mut out));
+            assert_eq!(matcher.feed(alt, &mut out), None);
             assert_eq!((out.as_slice(), matcher.timeout()), (&alt[..], Some(limits::LONE_ESCAPE)));
             matcher.give_up(&mut out);
-            assert!(matcher.feed(b"\x1d", &mut out), "{alt:?}");
+            assert!(matcher.feed(b"\x1d", &mut out).is_some(), "{alt:?}");
         }
     }
 
@@ -305,10 +399,77 @@ mod tests {
     fn a_watcher_has_several_keys() {
         let mut matcher = Matcher::new(vec![DetachKey::plain('q'), DetachKey::ctrl('c')]);
         let mut out = Vec::new();
-        assert!(!matcher.feed(b"x", &mut out));
-        assert!(matcher.clone().feed(b"q", &mut out));
-        assert!(matcher.clone().feed(b"\x03", &mut out));
-        assert!(matcher.feed(b"\x1b[113u", &mut out));
+        assert!(matcher.feed(b"x", &mut out).is_none());
+        assert!(matcher.clone().feed(b"q", &mut out).is_some());
+        assert!(matcher.clone().feed(b"\x03", &mut out).is_some());
+        assert!(matcher.feed(b"\x1b[113u", &mut out).is_some());
+    }
+
+    /// What keys mean after Ctrl+] as a prefix, whole and byte by byte: the command, what the program receives, and what is
+    /// left for the list.
+    fn prefixed(input: &[u8]) -> (Option<AttachCommand>, Vec<u8>, Vec<u8>, bool) {
+        let mut matcher = Matcher::with_prefix(vec![DetachKey::ctrl(']'), DetachKey::plain('q')]);
+        let mut out = Vec::new();
+        let command = matcher.feed(input, &mut out);
+        let result = (command, out, matcher.take_rest(), matcher.is_armed());
+        let mut again = Matcher::with_prefix(vec![DetachKey::ctrl(']'), DetachKey::plain('q')]);
+        let mut out = Vec::new();
+        let command = input.iter().find_map(|byte| again.feed(&[*byte], &mut out));
+        assert_eq!((command, &out), (result.0, &result.1), "{input:?} byte by byte");
+        result
+    }
+
+    #[test]
+    fn the_key_after_the_prefix_decides() {
+        use AttachCommand::{Detach, Help, List};
+        let nothing = Vec::new;
+        assert_eq!(prefixed(b"ab\x1d"), (None, b"ab".to_vec(), nothing(), true), "a pause decides");
+        assert_eq!(prefixed(b"a\x1dd"), (Some(Detach), b"a".to_vec(), nothing(), false));
+        assert_eq!(prefixed(b"a\x1dsj\r"), (Some(List), b"a".to_vec(), b"j\r".to_vec(), false));
+        assert_eq!(prefixed(b"\x1d?"), (Some(Help), nothing(), nothing(), false));
+        assert_eq!(prefixed(b"a\x1d\x1db"), (None, b"a\x1db".to_vec(), nothing(), false));
+        assert_eq!(prefixed(b"\x1dx").0, Some(Detach), "another key");
+        assert_eq!(prefixed(b"\x1d\x1b[A").0, Some(Detach), "a cursor key");
+        assert_eq!(prefixed(b"q").0, Some(Detach), "other keys stay as they are");
+        assert_eq!(prefixed(b"\x1d\x1d\x1d\x1d"), (None, b"\x1d\x1d".to_vec(), nothing(), false));
+    }
+
+    #[test]
+    fn the_prefix_works_in_every_encoding() {
+        use AttachCommand::{Help, List};
+        // Press, release, press, release: the program receives the second pair.
+        let twice = b"\x1b[93;5u\x1b[93;5:3u\x1b[93;5:1u\x1b[93;5:3u";
+        assert_eq!(prefixed(twice).1, b"\x1b[93;5:1u\x1b[93;5:3u");
+        assert_eq!(prefixed(b"\x1b[27;5;93~\x1b[27;5;93~").1, b"\x1b[27;5;93~");
+        // Shift alone is on the way to the question mark.
+        assert_eq!(prefixed(b"\x1b[93;5u\x1b[57441;2u\x1b[47:63;2u").0, Some(Help));
+        assert_eq!(prefixed(b"\x1b[93;5u\x1b[93;5:3u\x1b[115u").0, Some(List));
+        // A report of the terminal is no key.
+        assert_eq!(prefixed(b"\x1d\x1b[<35;1;1Ms").0, Some(List));
+        assert_eq!(prefixed(b"\x1d\x1b[<35;1;1Ms").1, b"\x1b[<35;1;1M");
+    }
+
+    #[test]
+    fn escape_takes_the_prefix_back() {
+        let mut matcher = Matcher::with_prefix(vec![DetachKey::ctrl(']')]);
+        let mut out = Vec::new();
+        assert_eq!(matcher.feed(b"\x1d\x1b", &mut out), None);
+        assert!(matcher.is_armed());
+        matcher.give_up(&mut out);
+        assert!(!matcher.is_armed() && out.is_empty());
+        assert_eq!(matcher.feed(b"d", &mut out), None);
+        assert_eq!(out, b"d");
+        assert_eq!(prefixed(b"\x1d\x1b[27ud"), (None, b"d".to_vec(), Vec::new(), false));
+    }
+
+    #[test]
+    fn a_sequence_is_no_prefix() {
+        let mut matcher = Matcher::with_prefix(vec![DetachKey::parse(",,,d").unwrap()]);
+        let mut out = Vec::new();
+        assert_eq!(matcher.feed(b"\x1ds,,,d", &mut out), Some(AttachCommand::Detach));
+        assert_eq!(out, b"\x1ds,,,");
+        let mut matcher = Matcher::with_prefix(vec![DetachKey::parse("none").unwrap()]);
+        assert_eq!(matcher.feed(b"\x1dd", &mut out), None);
     }
 
     #[test]
@@ -316,11 +477,11 @@ mod tests {
         let mut matcher = Matcher::new(vec![DetachKey::ctrl(']')]);
         let mut out = Vec::new();
         assert_eq!(matcher.timeout(), None);
-        assert!(!matcher.feed(b"\x1b", &mut out));
+        assert!(matcher.feed(b"\x1b", &mut out).is_none());
         assert_eq!(matcher.timeout(), Some(limits::LONE_ESCAPE));
         matcher.give_up(&mut out);
         assert_eq!((matcher.timeout(), out.as_slice()), (None, &b"\x1b"[..]));
-        assert!(!matcher.feed(b"\x1b[9", &mut out));
+        assert!(matcher.feed(b"\x1b[9", &mut out).is_none());
         assert_eq!(matcher.timeout(), Some(limits::SEQUENCE));
     }
 

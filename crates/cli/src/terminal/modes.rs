@@ -4,6 +4,7 @@
 //! program really changed is undone, because not every terminal ignores unknown sequences. Changes from before the
 //! first byte that was fed are unknown and stay.
 
+use crate::limits;
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
 /// Private modes that are off in a fresh terminal; each becomes one bit of [`ChangedModes::set`].
@@ -39,6 +40,8 @@ const KEYPAD: u16 = 66;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModeTracker {
     tokenizer: Tokenizer,
+    /// Bytes that are missing from a character in UTF-8 at the end of the output.
+    missing: usize,
     state: ChangedModes,
 }
 
@@ -68,9 +71,20 @@ struct ChangedModes {
     progress: bool,
     /// Pushed titles: both, icon only, window only.
     titles: [u16; 3],
+    /// The title that the program has set last.
+    title: ProgramTitle,
     line: CursorLine,
     /// The line of the primary screen's cursor while the alternate screen is shown.
     primary_line: CursorLine,
+}
+
+/// The title of the window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProgramTitle {
+    /// Its bytes; empty if none was set.
+    pub(crate) text: Vec<u8>,
+    /// How often one was set.
+    pub(crate) times: u64,
 }
 
 /// How text is drawn.
@@ -113,6 +127,7 @@ enum CursorLine {
 impl ModeTracker {
     /// Takes output on its way to the terminal.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.missing = missing_after(self.missing, bytes);
         let mut rest = bytes;
         while let Some(token) = self.tokenizer.next(&mut rest) {
             match token {
@@ -131,6 +146,21 @@ impl ModeTracker {
         out
     }
 
+    /// Whether bytes of our own can be written here: not within a sequence, nor within a character.
+    pub(crate) fn is_between(&self) -> bool {
+        self.missing == 0 && self.abort().is_empty()
+    }
+
+    /// The title that was set last.
+    pub(crate) fn title(&self) -> &ProgramTitle {
+        &self.state.title
+    }
+
+    /// Keeps a title that was set as that of the program although it is not: `feed` was given bytes of our own.
+    pub(crate) fn keep_title(&mut self, title: ProgramTitle) {
+        self.state.title = title;
+    }
+
     /// The bytes that end a sequence whose rest will not arrive.
     pub(crate) fn abort(&self) -> &'static [u8] {
         if self.tokenizer.is_ground() {
@@ -141,6 +171,21 @@ impl ModeTracker {
             b"\x18"
         }
     }
+}
+
+/// The bytes missing from the last character, after so many were missing before.
+fn missing_after(before: usize, bytes: &[u8]) -> usize {
+    for (behind, byte) in bytes.iter().rev().take(3).enumerate() {
+        let length: usize = match byte {
+            0x80..=0xbf => continue,
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ => 1,
+        };
+        return length.saturating_sub(behind + 1);
+    }
+    before.saturating_sub(bytes.len())
 }
 
 impl ChangedModes {
@@ -179,7 +224,10 @@ impl ChangedModes {
                 self.pen = self.saved;
                 self.line = CursorLine::Used;
             }
-            (b"", b'c') => *self = Self { titles: self.titles, line: CursorLine::Fresh, ..Self::default() },
+            (b"", b'c') => {
+                let title = std::mem::take(&mut self.title);
+                *self = Self { titles: self.titles, title, line: CursorLine::Fresh, ..Self::default() };
+            }
             (b"", b'n' | b'o') => self.pen.shifted_out = true,
             ([b'(', ..], _) => self.pen.charset = action != b'B',
             (b"", b'D' | b'E' | b'M') => self.line = CursorLine::Used,
@@ -306,6 +354,12 @@ impl ChangedModes {
         let rest = rest.get(1..).unwrap_or_default();
         let asks = rest.ends_with(b"?");
         match code {
+            b"0" | b"2" => {
+                self.title.text.clear();
+                let kept = rest.get(..rest.len().min(limits::TITLE)).unwrap_or_default();
+                self.title.text.extend_from_slice(kept);
+                self.title.times = self.title.times.wrapping_add(1);
+            }
             b"4" if !asks => self.colours.palette = true,
             b"8" => self.link = !rest.ends_with(b";"),
             b"9" if rest.starts_with(b"4;") => self.progress = !rest.starts_with(b"4;0"),
@@ -462,6 +516,26 @@ mod tests {
             assert_eq!(both.0, both.1, "cut at {cut}");
         }
         String::from_utf8(expected).unwrap()
+    }
+
+    #[test]
+    fn a_character_that_is_not_complete_is_noticed() {
+        for (bytes, between) in [
+            (&b"abc"[..], true),
+            ("─".as_bytes(), true),
+            (b"a\xe2", false),
+            (b"a\xe2\x94", false),
+            (b"\xf0\x9f\x98", false),
+            (b"\xff", true),
+            (b"\x1b[3", false),
+        ] {
+            let mut whole = ModeTracker::default();
+            whole.feed(bytes);
+            assert_eq!(whole.is_between(), between, "{bytes:?}");
+            let mut single = ModeTracker::default();
+            bytes.iter().for_each(|byte| single.feed(&[*byte]));
+            assert_eq!(single.is_between(), between, "{bytes:?} byte by byte");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Signals that a poll loop can wait for.
 
-use signal_hook::{flag, low_level::pipe};
+use signal_hook::low_level::{pipe, unregister};
+use signal_hook::{SigId, flag};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Signals {
     wake: UnixStream,
     flags: Vec<(i32, Arc<AtomicBool>)>,
+    registered: Vec<SigId>,
 }
 
 impl Signals {
@@ -21,14 +23,15 @@ impl Signals {
         wake.set_nonblocking(true)?;
         sender.set_nonblocking(true)?;
         let mut flags = Vec::with_capacity(numbers.len());
+        let mut registered = Vec::with_capacity(numbers.len() * 2);
         for &number in numbers {
             let raised = Arc::new(AtomicBool::new(false));
             // The flag has to be set before the loop wakes.
-            flag::register(number, Arc::clone(&raised))?;
-            pipe::register(number, sender.try_clone()?)?;
+            registered.push(flag::register(number, Arc::clone(&raised))?);
+            registered.push(pipe::register(number, sender.try_clone()?)?);
             flags.push((number, raised));
         }
-        Ok(Self { wake, flags })
+        Ok(Self { wake, flags, registered })
     }
 
     /// Takes the signals received since the last call.
@@ -38,6 +41,15 @@ impl Signals {
         let raised =
             |(number, flag): &(i32, Arc<AtomicBool>)| flag.swap(false, Ordering::SeqCst).then_some(*number);
         self.flags.iter().filter_map(raised).collect()
+    }
+}
+
+impl Drop for Signals {
+    /// Gives back the descriptors: one process may attach many times. The signals stay without effect, as before.
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            unregister(id);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::chat_server::Server;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::process::{Output, Stdio};
-use swb_testkit::{CoopClient, Swb, Terminal, signal, wait_for};
+use swb_testkit::{CoopClient, Swb, Terminal, scripted_agent, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
@@ -246,6 +246,7 @@ fn an_answer_stopped_by_another_client_is_reported() {
 #[test]
 fn a_saved_session_survives_a_restart() {
     let mut swb = scripted();
+    swb.configure(&scripted_agent(&[]).replace("[chat]\n", "[chat]\nsave = \"never\"\n"));
     swb.ok(&["chat", "kept", "--new", "--save", "-m", "say:remember"]);
     swb.ok(&["chat", "lost", "--new", "-m", "say:forget"]);
     swb.stop_daemon();
@@ -514,6 +515,7 @@ fn commands_begin_with_a_slash() {
 #[test]
 fn leaving_reports_what_is_not_saved() {
     let swb = scripted();
+    swb.configure(&scripted_agent(&[]).replace("[chat]\n", "[chat]\nsave = \"never\"\n"));
     let mut left = terminal(&swb, &["--new"]);
     ask(&mut left, "say:x");
     leave(&mut left);

@@ -13,3 +13,7 @@ mod history;
 mod llm;
 mod pty;
 mod queue;
+mod reading;
+mod saving;
+mod shell;
+mod typing;

@@ -24,7 +24,7 @@ fn coop_alone_starts_or_attaches_the_agent_of_this_directory() {
     terminal.until("hello\r\nhello\r\n");
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
-    assert!(shown(&terminal).ends_with("[detached from project]\r\n"), "{}", shown(&terminal));
+    assert!(shown(&terminal).ends_with("[detached]\r\n"), "{}", shown(&terminal));
 
     terminal.next(coop(&swb, &dir, &[]));
     terminal.until("agent of project");

@@ -378,3 +378,25 @@ fn replay(swb: &Swb, file: &Path, args: &[&str]) -> Terminal {
     let path = file.to_str().expect("a path");
     Terminal::start(swb.command(&[&["replay", path], args].concat()), 80, 24)
 }
+
+#[test]
+fn a_recording_becomes_an_animated_picture() {
+    let swb = Swb::new(EXE);
+    let file = swb.dir().join("a.cast");
+    let cast = "{\"version\":3,\"term\":{\"cols\":30,\"rows\":3}}\n[0.1,\"o\",\"first\"]\n[60,\"o\",\"\\r\\nsecond\"]\n";
+    std::fs::write(&file, cast).unwrap();
+    let (file, svg) = (file.to_str().unwrap(), swb.dir().join("a.svg"));
+    swb.ok(&["replay", file, "--svg", svg.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(
+        svg.starts_with("<svg ") && svg.contains(">first</text>") && svg.contains(">second</text>"),
+        "{svg}"
+    );
+    // 0.1 s, a pause that is cut to 2 s, and the last screen for 3 s.
+    assert!(svg.contains("animation:5.10s") && !svg.contains("<script"), "{svg}");
+    assert_eq!(swb.ok(&["replay", file, "--svg", "-", "--idle-limit", "2"]), svg);
+    assert!(swb.ok(&["replay", file, "--svg", "-", "--speed", "2"]).contains("animation:4.05s"));
+    let failed = swb.run(&["replay", file, "--svg", "/nowhere/a.svg"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(!swb.paths().control_socket().exists(), "no daemon is needed for this");
+}

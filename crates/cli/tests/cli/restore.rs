@@ -1,7 +1,7 @@
 //! However an attachment ends, the user's terminal is restored: its modes, and the modes that the program has set in it.
 //! Modes that were not set are not reset either.
 
-use crate::support::view::{screen, until_view, view};
+use crate::support::view::{screen, until_view, view, without_titles};
 use rustix::process::Signal;
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex};
 use std::process::Command;
@@ -63,7 +63,7 @@ fn detaching_resets_exactly_the_modes_that_were_on() {
         let mut terminal = run(&swb, "main", on);
         terminal.type_in(CTRL_BRACKET);
         assert_eq!(terminal.wait(), 0, "{what}");
-        assert_eq!(shown(&terminal), format!("{off}[detached from main]\r\n"), "{what}");
+        assert_eq!(shown(&terminal), format!("{off}[detached]\r\n"), "{what}");
         swb.ok(&["kill", "-f", "main"]);
     }
 }
@@ -92,7 +92,7 @@ fn reattaching_sets_modes_again_and_detaching_resets_them() {
         assert_eq!(view(&terminal).modes(), with.modes(), "{what}");
         terminal.type_in(CTRL_BRACKET);
         assert_eq!(terminal.wait(), 0, "{what}");
-        assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{what}");
+        assert!(shown(&terminal).ends_with("[detached]\r\n"), "{what}");
         assert_plain(&terminal, what);
         swb.ok(&["kill", "-f", "main"]);
     }
@@ -134,14 +134,14 @@ fn every_ending_restores_the_terminal() {
     let (on, off) = ALL;
     let endings: [Ending; 9] = [
         ("exit", |_, terminal| terminal.type_in(b"x"), 5, ""),
-        ("detach", |_, terminal| terminal.type_in(CTRL_BRACKET), 0, "[detached from main]\r\n"),
-        ("kitty detach", |_, terminal| terminal.type_in(b"\x1b[93;5u"), 0, "[detached from main]\r\n"),
+        ("detach", |_, terminal| terminal.type_in(CTRL_BRACKET), 0, "[detached]\r\n"),
+        ("kitty detach", |_, terminal| terminal.type_in(b"\x1b[93;5u"), 0, "[detached]\r\n"),
         ("SIGTERM", |_, terminal| terminal.signal(Signal::TERM), 143, ""),
         ("SIGHUP", |_, terminal| terminal.signal(Signal::HUP), 129, ""),
         ("SIGINT", |_, terminal| terminal.signal(Signal::INT), 130, ""),
         ("SIGQUIT", |_, terminal| terminal.signal(Signal::QUIT), 131, ""),
-        ("kill", |swb, _| drop(swb.ok(&["kill", "main"])), 143, ""),
-        ("forced kill", |swb, _| drop(swb.ok(&["kill", "-f", "main"])), 137, ""),
+        ("kill", |swb, _| drop(swb.ok(&["kill", "main"])), 143, "[session killed]\r\n"),
+        ("forced kill", |swb, _| drop(swb.ok(&["kill", "-f", "main"])), 137, "[session killed]\r\n"),
     ];
     for (what, end, code, message) in endings {
         let mut terminal = odd_terminal(&swb);
@@ -169,7 +169,7 @@ fn a_shutdown_of_the_daemon_restores_the_terminal() {
     terminal.forget();
     swb.ok(&["shutdown"]);
     assert_eq!(terminal.wait(), 0);
-    let said = "[detached from main: the daemon was shut down, the session keeps running]\r\n";
+    let said = "[daemon shut down; sessions live on]\r\n";
     assert_eq!(shown(&terminal), format!("{off}{said}"));
     assert_eq!(modes(&terminal), before);
 }
@@ -233,7 +233,7 @@ fn a_watcher_restores_the_terminal() {
         until_view(&mut terminal, |screen| screen.title() == "ready");
         terminal.type_in(key);
         assert_eq!(terminal.wait(), 0);
-        assert!(shown(&terminal).ends_with("[detached from main]\r\n"), "{key:?}");
+        assert!(shown(&terminal).ends_with("[detached]\r\n"), "{key:?}");
         assert_plain(&terminal, "a watcher");
         assert_eq!(modes(&terminal), before);
     }
@@ -273,7 +273,7 @@ fn a_slow_terminal_is_restored_too() {
     let shown = shown(&terminal);
     let end = &shown[shown.len().saturating_sub(100)..];
     assert!(end.contains("\x1b[?25h\x1b[?1049l"), "{end:?}");
-    assert!(end.ends_with("[detached from main]\r\n"), "{end:?}");
+    assert!(end.ends_with("[detached]\r\n"), "{end:?}");
     assert_eq!(modes(&terminal), before);
 }
 
@@ -319,7 +319,7 @@ fn only_the_keyboard_is_a_terminal() {
     wait_for("raw mode", || (modes(&terminal) != before).then_some(()));
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
-    assert_eq!(shown(&terminal), "[detached from main]\r\ncode 0\r\n");
+    assert_eq!(shown(&terminal), "[detached]\r\ncode 0\r\n");
     assert_eq!(modes(&terminal), before);
     assert_eq!(std::fs::read_to_string(&out).expect("a file"), format!("\x1b[?1049h{READY}"));
 }
@@ -398,5 +398,5 @@ fn modes(terminal: &Terminal) -> String {
 }
 
 fn shown(terminal: &Terminal) -> String {
-    String::from_utf8_lossy(terminal.seen()).into_owned()
+    without_titles(&String::from_utf8_lossy(terminal.seen()))
 }

@@ -373,7 +373,7 @@ fn swb_alone_creates_or_attaches() {
     terminal.until("42");
     terminal.type_in(CTRL_BRACKET);
     assert_eq!(terminal.wait(), 0);
-    assert!(text(terminal.seen()).ends_with("[detached from project]\r\n"), "{}", text(terminal.seen()));
+    assert!(text(terminal.seen()).ends_with("[detached]\r\n"), "{}", text(terminal.seen()));
 
     let mut terminal = Terminal::start(here(&swb, &dir), 80, 24);
     terminal.until("42");

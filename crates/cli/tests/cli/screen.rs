@@ -60,6 +60,26 @@ fn a_screen_can_be_drawn_into_a_file() {
     assert_eq!(swb.run(&["screen", "main", "--json", "--ansi"]).status.code(), Some(2));
 }
 
+// `cargo xtask setup` installs a font for this.
+#[test]
+fn a_picture_shows_wide_characters_and_the_scrollback() {
+    let swb = Swb::start(EXE);
+    for (name, text) in [("sun", "日"), ("book", "本")] {
+        running(
+            &swb,
+            name,
+            &format!("printf 'x\\n%.0s' $(seq 30); printf '{text} ready'; exec sleep 600"),
+            "ready",
+        );
+    }
+    let draw = |args: &[&str]| swb.run(&[&["screen"], args, &["--png", "-"]].concat()).stdout;
+    let height = |png: &[u8]| u32::from_be_bytes(png[20..24].try_into().expect("four bytes"));
+    assert_ne!(draw(&["sun"]), draw(&["book"]), "boxes would be the same");
+    assert!(height(&draw(&["sun", "--scrollback", "5"])) > height(&draw(&["sun"])));
+    let svg = swb.ok(&["screen", "sun", "--svg", "-", "--scrollback", "5"]);
+    assert!(svg.len() > swb.ok(&["screen", "sun", "--svg", "-"]).len());
+}
+
 #[test]
 fn a_screen_has_its_scrollback_on_request() {
     let swb = Swb::start(EXE);

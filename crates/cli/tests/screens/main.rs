@@ -18,6 +18,7 @@ mod programs;
 mod questions;
 mod recordings;
 mod seam;
+mod sizes;
 mod window;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");

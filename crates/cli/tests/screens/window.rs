@@ -15,33 +15,76 @@ fn watch(swb: &Swb, (cols, rows): (u16, u16)) -> ScreenClient {
 }
 
 /// The cells of a row that are not blank at the end, with their looks.
-fn cells(screen: &Screen, row: usize) -> Vec<(char, Style)> {
+pub(super) fn cells(screen: &Screen, row: usize) -> Vec<(char, Style)> {
     let lines = screen.lines();
     let runs = lines.get(row).map_or(&[][..], |line| &line.runs);
-    runs.iter().flat_map(|run| run.text.chars().map(|c| (c, run.style.clone()))).collect()
+    let cell = |c: char, style: &Style| {
+        let rest = is_wide(c).then(|| (SPACER, style.clone()));
+        std::iter::once((c, style.clone())).chain(rest)
+    };
+    runs.iter().flat_map(|run| run.text.chars().flat_map(|c| cell(c, &run.style))).collect()
+}
+
+/// Cells without blank ones at the end.
+fn trimmed(mut cells: Vec<(char, Style)>) -> Vec<(char, Style)> {
+    let used = cells.iter().rposition(|cell| *cell != (' ', Style::default())).map_or(0, |last| last + 1);
+    cells.truncate(used);
+    cells
+}
+
+/// The second cell of a wide character.
+const SPACER: char = '\0';
+
+/// Whether one of the characters that the tests use takes two cells.
+fn is_wide(c: char) -> bool {
+    ('\u{4e00}'..'\u{a000}').contains(&c)
 }
 
 /// Insists that the watcher's screen is the part of the session's with the cursor in it.
 #[track_caller]
 fn assert_part(watcher: &Screen, session: &Screen, when: &str) {
+    if let Some(difference) = difference(watcher, session) {
+        panic!("{when}: {difference}");
+    }
+}
+
+/// What is wrong with a screen that is to show the part of the session's with the cursor in it.
+pub(super) fn difference(watcher: &Screen, session: &Screen) -> Option<String> {
     let (size, cursor) = (watcher.size(), session.cursor());
     let start = |at: u16, len: u16| usize::from((at + 1).saturating_sub(len));
     let (left, top) = (start(cursor.col, size.cols()), start(cursor.row, size.rows()));
     for row in 0..usize::from(size.rows()) {
-        let whole = if top + row < 24 { cells(session, top + row) } else { Vec::new() };
+        let inside = top + row < usize::from(session.size().rows());
+        let whole = if inside { cells(session, top + row) } else { Vec::new() };
         let mut part: Vec<_> = whole.into_iter().skip(left).take(size.cols().into()).collect();
-        let blank = |cell: &(char, Style)| *cell == (' ', Style::default());
-        part.truncate(part.iter().rposition(|cell| !blank(cell)).map_or(0, |last| last + 1));
-        assert_eq!(cells(watcher, row), part, "{when}: row {row}");
+        // Half a wide character cannot be shown.
+        if let Some(first) = part.first_mut().filter(|cell| cell.0 == SPACER) {
+            first.0 = ' ';
+        }
+        if let Some(last) = part.last_mut().filter(|cell| is_wide(cell.0)) {
+            last.0 = ' ';
+        }
+        let (shown, part) = (trimmed(cells(watcher, row)), trimmed(part));
+        if shown != part {
+            let col = shown.iter().zip(&part).take_while(|(one, two)| one == two).count();
+            let text = |cells: &[(char, Style)]| cells.iter().map(|cell| cell.0).collect::<String>();
+            return Some(format!(
+                "row {row} of {size} from column {col}: {:?} of {:?}\nis to be {:?} of {:?}",
+                shown.get(col),
+                text(&shown),
+                part.get(col),
+                text(&part)
+            ));
+        }
     }
     let place = |row: u16, col: u16| (usize::from(row), usize::from(col));
     let (row, col) = place(cursor.row, cursor.col);
     let shown = watcher.cursor();
-    assert_eq!(place(shown.row, shown.col), (row - top, col - left), "{when}: the cursor");
-    assert_eq!(shown.visible, cursor.visible, "{when}: the cursor");
+    let same = place(shown.row, shown.col) == (row - top, col - left) && shown.visible == cursor.visible;
+    (!same).then(|| format!("the cursor {shown:?} of {cursor:?}"))
 }
 
-fn size(swb: &Swb) -> (u64, u64) {
+pub(super) fn size(swb: &Swb) -> (u64, u64) {
     let session = swb.session("x").unwrap();
     (session["cols"].as_u64().unwrap(), session["rows"].as_u64().unwrap())
 }

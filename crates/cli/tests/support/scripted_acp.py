@@ -23,6 +23,7 @@ answered with `you said: PROMPT`. In texts `\\n` is a line break and `\\s` a sem
   permit:TITLE        asks for permission to run TITLE, then says `permit: OPTION` or `permit: cancelled`
                       (options: yes = allow_once, always = allow_always, no = reject_once)
   fetch:URL           asks for permission to fetch URL, with no answer that lasts, then says the same
+  edit:PATH:OLD:NEW   asks for permission to change a file and shows the change, then says the same
   permits:N           asks for N permissions at once, then says the answers in order
   choose:K1=L1,...    asks for permission with these options (kind=label, the id is `o1`, `o2`, ...)
   read:PATH           reads a file through the client and says `read: CONTENT`, or `read error: CODE`
@@ -211,6 +212,15 @@ def answered(session, answer):
     say(session, "permit: " + outcome.get("optionId", outcome.get("outcome", "?")) + "\n")
 
 
+def edit(session, rest):
+    path, old, new = rest.split(":")
+    asked = {"toolCallId": f"call_{next(numbers)}", "title": f"Edit {path}", "kind": "edit", "status": "pending",
+             "content": [{"type": "diff", "path": path, "oldText": old.replace("\\n", "\n"),
+                          "newText": new.replace("\\n", "\n")}]}
+    params = {"sessionId": session["id"], "toolCall": asked, "options": OPTIONS}
+    answered(session, start_call("session/request_permission", params))
+
+
 def permits(session, rest):
     for answer in [ask(session, f"command {number}", OPTIONS) for number in range(int(rest))]:
         answered(session, answer)
@@ -345,6 +355,7 @@ STEPS = {
     "bill": lambda session, rest: update(session, "usage_update", used=1, size=100,
                                          cost={"amount": float(rest), "currency": "USD"}),
     "permit": lambda session, rest: answered(session, ask(session, rest, OPTIONS)),
+    "edit": edit,
     "permits": permits,
     "fetch": lambda session, url: answered(session, ask(session, url, [OPTIONS[0], OPTIONS[2]], "fetch", "url")),
     "choose": choose,

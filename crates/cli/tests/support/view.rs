@@ -46,3 +46,13 @@ pub(crate) fn until_view(terminal: &mut Terminal, condition: impl Fn(&Screen) ->
 pub(crate) fn until_text(terminal: &mut Terminal, text: &str) {
     until_view(terminal, |screen| screen.text().contains(text));
 }
+
+/// What was shown, without the titles that `swb` has set and the sequences that save and restore the user's.
+pub(crate) fn without_titles(shown: &str) -> String {
+    let mut pieces = shown.split("\x1b]2;");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        out.push_str(piece.split_once("\x1b\\").map_or("", |(_, rest)| rest));
+    }
+    out.replace("\x1b[22;0t", "").replace("\x1b[23;0t", "")
+}

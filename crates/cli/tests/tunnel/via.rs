@@ -4,7 +4,7 @@ use crate::{SWB, Tunnel};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::Duration;
-use swb_testkit::{Swb, Terminal};
+use swb_testkit::{Swb, Terminal, wait_for};
 
 #[test]
 fn sessions_are_listed_shown_and_asked_through_a_tunnel() {
@@ -113,4 +113,50 @@ fn events_pass_through_a_tunnel() {
     );
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn an_attachment_ends_with_its_tunnel_and_says_so() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let mut tunnel = Tunnel::open(&swb, &["a"]);
+    let mut terminal = Terminal::start(far.command(&["attach", "--via", tunnel.short_url()]), 80, 24);
+    terminal.type_in(b"echo $((6*7))=answer\r");
+    terminal.until("42=answer");
+    terminal.forget();
+    let began = std::time::Instant::now();
+    tunnel.child.kill().unwrap();
+    assert_eq!(terminal.wait(), 1);
+    let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
+    assert!(shown.contains("swb: the tunnel has ended\r\n"), "{shown:?}");
+    assert!(shown.contains("hint: session 'a' lives on"), "{shown:?}");
+    assert!(began.elapsed() < Duration::from_secs(8), "without waiting for a daemon that may come back");
+    terminal.assert_modes_restored();
+}
+
+#[test]
+fn a_smaller_window_at_the_other_end_gives_the_size_back() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let size = || {
+        let item = swb.session("a").unwrap();
+        (item["cols"].as_u64().unwrap(), item["rows"].as_u64().unwrap())
+    };
+    let mut near = Terminal::start(swb.command(&["attach", "a"]), 100, 30);
+    near.until("bash-");
+    let tunnel = Tunnel::open(&swb, &["a"]);
+    let mut guest = Terminal::start(far.command(&["attach", "--via", tunnel.short_url()]), 60, 12);
+    guest.until("bash-");
+    wait_for("the guest's size", || (size() == (60, 12)).then_some(()));
+    near.type_in(b"echo near\r");
+    wait_for("the size of who types", || (size() == (100, 30)).then_some(()));
+    guest.until("near");
+    guest.type_in(b"echo guest\r");
+    wait_for("the guest's size", || (size() == (60, 12)).then_some(()));
+    near.until("guest");
+    guest.type_in(b"\x1d");
+    assert_eq!(guest.wait(), 0);
+    wait_for("the near size", || (size() == (100, 30)).then_some(()));
 }

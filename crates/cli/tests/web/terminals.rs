@@ -2,7 +2,7 @@
 
 use crate::SWB;
 use serde_json::json;
-use swb_testkit::{QUIET, Swb, resize, wait_for};
+use swb_testkit::{QUIET, Swb, Terminal, resize, stays, wait_for};
 
 fn web_clients(swb: &Swb, name: &str) -> Option<u64> {
     swb.session(name)?["web_clients"].as_u64()
@@ -230,4 +230,58 @@ fn clients_that_keep_lagging_get_pictures_instead_of_the_flood() {
         .collect();
     let short = spans.iter().filter(|span| **span < 128 << 10).count();
     assert!(short >= spans.len() / 2, "{spans:?}");
+}
+
+fn size_of(swb: &Swb, name: &str) -> (u64, u64) {
+    let item = swb.session(name).unwrap();
+    (item["cols"].as_u64().unwrap(), item["rows"].as_u64().unwrap())
+}
+
+/// A page draws the terminal in its own size, so it gets output and learns of each size; a terminal beside it gets pictures.
+#[test]
+fn a_page_and_a_terminal_take_turns_in_deciding_the_size() {
+    let swb = Swb::start(SWB);
+    let web = swb.web();
+    swb.script("a", "stty -echo; printf ready; exec cat");
+    let mut terminal = Terminal::start(swb.command(&["attach", "a"]), 90, 20);
+    terminal.until("ready");
+    wait_for("the terminal's size", || (size_of(&swb, "a") == (90, 20)).then_some(()));
+    let mut page = web.socket("/ws?session=a&repaint=1");
+    assert_eq!(page.message("attached")["cols"], 90);
+    page.shows("ready");
+    page.text(&resize(70, 25));
+    assert_eq!(page.message("resized"), json!({"type": "resized", "cols": 70, "rows": 25}));
+    terminal.type_in(b"from the terminal\r");
+    assert_eq!(page.message("resized"), json!({"type": "resized", "cols": 90, "rows": 20}));
+    page.shows("from the terminal");
+    page.input(b"from the page\r");
+    assert_eq!(page.message("resized"), json!({"type": "resized", "cols": 70, "rows": 25}));
+    terminal.until("from the page");
+    // A phone that watches changes nothing.
+    let mut phone = web.socket("/ws?session=a&repaint=1&watch=1");
+    phone.message("attached");
+    phone.text(&resize(30, 50));
+    phone.input(b"x");
+    phone.shows("from the page");
+    stays("the size", || size_of(&swb, "a") == (70, 25));
+    drop(page);
+    wait_for("the terminal's size", || (size_of(&swb, "a") == (90, 20)).then_some(()));
+}
+
+#[test]
+fn a_page_learns_that_its_size_has_no_effect() {
+    let mut swb = Swb::new(SWB);
+    let file = swb.paths().config_file();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[screen]\nwindow_size = \"manual\"\n").unwrap();
+    swb.start_daemon();
+    let web = swb.web();
+    swb.script("a", "exec cat");
+    let before = size_of(&swb, "a");
+    let mut page = web.socket("/ws?session=a&repaint=1");
+    page.message("attached");
+    page.text(&resize(70, 25));
+    let told = page.message("resized");
+    assert_eq!((told["cols"].as_u64().unwrap(), told["rows"].as_u64().unwrap()), before);
+    assert_eq!(size_of(&swb, "a"), before);
 }

@@ -92,9 +92,8 @@ impl<'a> Stream<'a> {
             };
             let sent = match piece {
                 Piece::Output { to } => self.send_range(&mut output, to).await,
-                Piece::Picture { offset, bytes, announced } => {
-                    self.send_picture(&bytes, announced.then_some(offset)).await
-                }
+                Piece::Picture { bytes, announced, .. } => self.send_picture(&bytes, announced).await,
+                Piece::Direct { offset } => self.send_ring(&output, offset).await,
                 Piece::Event(event) => self.send_control(&event).await,
                 Piece::Refused(error) => self.send_control(&error).await,
                 // The input of local clients is not filtered.
@@ -134,10 +133,9 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends bytes that are not output but show the screen, preceded by an event if the client asked for one.
-    async fn send_picture(&self, picture: &[u8], announced: Option<Offset>) -> Result<(), OutputError> {
+    async fn send_picture(&self, picture: &[u8], announced: Option<StreamEvent>) -> Result<(), OutputError> {
         let mut frames = Vec::with_capacity(picture.len() + 64);
-        if let Some(offset) = announced {
-            let event = StreamEvent::Repaint { offset, bytes: picture.len() as u64 };
+        if let Some(event) = announced {
             encode_control(&event, &mut frames).map_err(|_| OutputError::Broken)?;
         }
         for piece in picture.chunks(limits::OUTPUT_FRAME as usize) {
@@ -145,6 +143,14 @@ impl<'a> Stream<'a> {
         }
         let sent = async { Outlet::new(self.socket).send(&frames).await.map_err(OutputError::from) };
         self.unless_leaving(sent).await
+    }
+
+    /// Sends the memory that the client reads the output in.
+    async fn send_ring(&self, output: &TerminalOutput, offset: Offset) -> Result<(), OutputError> {
+        let ring = output.ring().ok_or(OutputError::Broken)?;
+        let mut event = Vec::new();
+        encode_control(&StreamEvent::Direct { offset }, &mut event).map_err(|_| OutputError::Broken)?;
+        Ok(Outlet::new(self.socket).send_with(&event, ring.descriptor()).await?)
     }
 
     async fn send_control(&self, message: &impl Serialize) -> Result<(), OutputError> {
@@ -215,6 +221,8 @@ impl<'a> Stream<'a> {
                 }
                 StreamFrame::Control(body) => match parse_client_control(&body) {
                     Some(ClientControl::Resize { cols, rows }) => input.resize(cols, rows).await,
+                    Some(ClientControl::Position { offset }) => input.has_read(offset, false),
+                    Some(ClientControl::Indirect { offset }) => input.has_read(offset, true),
                     Some(ClientControl::Detach) => {
                         self.detach.cancel();
                         return InputEnd::Detach;

@@ -8,7 +8,9 @@ use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
 use crate::places::Room;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use swb_engine::{ClientGuard, Cursor, CursorStep, Mark, ProcessPhase, Pty, Seat, Session};
+use swb_engine::{
+    Arrival, ClientGuard, Cursor, CursorStep, Mark, ProcessPhase, Pty, Seat, Session, SizeClaim,
+};
 use swb_types::{Offset, PtyId, Size};
 use swb_wire::keepty::{Decoder, KeeptyRole, MAX_PAYLOAD, Message, encode, output_header};
 use tokio::net::UnixStream;
@@ -42,6 +44,8 @@ struct Client<'a> {
     pty: Arc<Pty>,
     /// Held by a Writer: its terminal replies to the program's queries, and each of its bytes is delivered.
     _seat: Option<Seat>,
+    /// Held by a Writer: when it leaves, another window decides the size.
+    window: Option<SizeClaim>,
 }
 
 impl KeeptyConnection {
@@ -112,7 +116,8 @@ impl KeeptyConnection {
         };
         let id = self.roles().enter(role);
         let seat = (role == KeeptyRole::Writer).then(|| agent.pty.seat(true));
-        let client = Client { connection: self, id, role, pty: agent.pty, _seat: seat };
+        let window = (role == KeeptyRole::Writer).then(|| agent.pty.note_window(None, Arrival::New));
+        let client = Client { connection: self, id, role, pty: agent.pty, _seat: seat, window };
         let (say, said) = mpsc::channel(limits::SAID);
         match client.greet(cols, rows).await {
             Some(cursor) => client.converse(cursor, said, &mut decoder, say).await,
@@ -175,7 +180,7 @@ impl Client<'_> {
         }
         if self.role == KeeptyRole::Writer {
             // KP-33. The new client gets the size in its HelloAck, the others get a ResizeAck.
-            self.session().fit(PtyId::AGENT, size).await.ok()?;
+            self.fit(size).await?;
         }
         // First, so that every size after the one in HelloAck has its ResizeAck.
         let mut cursor = self.pty.cursor(self.pty.head());
@@ -203,12 +208,22 @@ impl Client<'_> {
             self.session().start(Some(size)).await.ok()?;
             // If two clients connected at once, the Writer decides the size (KP-33).
             if self.is_writer() {
-                self.session().fit(PtyId::AGENT, size).await.ok()?;
+                self.fit(size).await?;
             }
         } else {
             self.acknowledge(0, self.pty.size()).await?;
         }
         Some(cursor)
+    }
+
+    /// Gives the terminal the size of a new Writer's window.
+    async fn fit(&self, size: Size) -> Option<()> {
+        self.note_window(size);
+        self.session().fit(PtyId::AGENT, size).await.ok()
+    }
+
+    fn note_window(&self, size: Size) {
+        self.window.iter().for_each(|window| window.note_resized(size));
     }
 
     async fn acknowledge(&self, pid: i32, size: Size) -> Option<()> {
@@ -266,7 +281,7 @@ impl Client<'_> {
                     }
                 }
                 CursorStep::Mark(Mark::Restarting { .. }) => {}
-                CursorStep::Mark(Mark::Exited(status)) => {
+                CursorStep::Mark(Mark::Exited(status, _)) => {
                     // KP-42, KP-43; the end of this function closes the connection.
                     self.send(&Message::Exit { code: status.code() }).await;
                     return;
@@ -360,6 +375,7 @@ impl Client<'_> {
         match self.role {
             KeeptyRole::Writer if self.is_writer() => {
                 let before = self.pty.size();
+                self.note_window(size);
                 if self.session().resize(PtyId::AGENT, size).await.is_ok() && size.cols() > before.cols() {
                     self.winch_later();
                 }

@@ -25,8 +25,8 @@ pub enum ChatError {
     /// The name is not a valid session name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is no such agent; the text lists the others.
-    #[error("no agent named '{0}'; configured agents: {1}")]
+    /// There is no such agent; the text names those that are similar, and lists all.
+    #[error("no agent named '{0}'; {1}")]
     NoAgent(String, String),
     /// There is no such session.
     #[error("no session named '{0}'")]

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
     Answers, Approval, ApprovalAnswer, ApprovalId, ChatEvent, ClientId, ClientRole, ConversationSettings,
-    ConversationState, PartialAnswer, Question, QuestionId, SavedConversation, Summary,
+    ConversationState, FoundPrompt, PartialAnswer, Question, QuestionId, SavedConversation, SearchHit,
+    Summary,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -135,6 +136,8 @@ pub(super) enum ChatCommand {
     Decide { by: Option<ClientId>, id: ApprovalId, verdict: ApprovalAnswer, reply: ChatReply<()> },
     Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: ChatReply<()> },
     Saved { reply: ChatReply<SavedConversation> },
+    Search { words: String, reply: ChatReply<Vec<SearchHit>> },
+    Prompts { most: usize, reply: ChatReply<Vec<FoundPrompt>> },
     Close { mode: CloseMode, reply: ChatReply<()> },
 }
 
@@ -301,6 +304,16 @@ impl Chat {
     /// Everything of it that can be saved, as it is now.
     pub async fn saved(&self) -> Result<SavedConversation, ChatError> {
         self.ask(|reply| ChatCommand::Saved { reply }).await
+    }
+
+    /// The messages that contain all these words, the best match first.
+    pub(super) async fn search(&self, words: &str) -> Result<Vec<SearchHit>, ChatError> {
+        self.ask(|reply| ChatCommand::Search { words: words.to_owned(), reply }).await
+    }
+
+    /// The newest messages of users, at most `most`.
+    pub(super) async fn prompts(&self, most: usize) -> Result<Vec<FoundPrompt>, ChatError> {
+        self.ask(|reply| ChatCommand::Prompts { most, reply }).await
     }
 
     pub(super) async fn close(&self, mode: CloseMode) -> Result<(), ChatError> {

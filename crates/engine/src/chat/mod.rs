@@ -34,17 +34,17 @@ use recovery::{JournalEntry, RecoveredChat, RecoveryJournal};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use saving::Saving;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_chat::{
-    Approval, Archive, ArchiveError, ClientId, Conversation, Ending, Now, SavedConversation, SearchHit,
-    Summary, Workspace, three_words,
+    Approval, Archive, ArchiveError, ClientId, Conversation, Ending, FoundPrompt, Now, SavedConversation,
+    SearchHit, Summary, Workspace, three_words,
 };
-use swb_types::{PtyId, SessionName, Timestamp};
+use swb_types::{PtyId, SessionName, Timestamp, did_you_mean};
 use task::{ConversationTask, view_of};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -260,7 +260,9 @@ impl Chats {
             return Ok(agent.name.clone());
         }
         let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-        Err(ChatError::NoAgent(name.to_owned(), known.join(", ")))
+        let meant =
+            did_you_mean(name, known.iter().copied()).map(|question| question + " ").unwrap_or_default();
+        Err(ChatError::NoAgent(name.to_owned(), format!("{meant}configured agents: {}", known.join(", "))))
     }
 
     /// Records in a conversation who answers, unless it is known: the program in the terminal it is about, the agent that
@@ -431,15 +433,42 @@ impl Chats {
         Ok(all)
     }
 
-    /// Saved messages that contain all these words; of one directory or all.
+    /// Messages that contain all these words, at most `most`, of live conversations before those of others; of one
+    /// directory or all.
     pub async fn search(
         &self,
         words: &str,
         workspace: Option<&Path>,
         most: usize,
     ) -> Result<Vec<SearchHit>, ChatError> {
+        let mut hits = Vec::new();
+        let mut live = self.all();
+        live.sort_by_key(|chat| std::cmp::Reverse(chat.view().summary.updated));
+        for chat in live.iter().filter(|chat| workspace.is_none_or(|dir| chat.workspace() == dir)) {
+            // One that has ended meanwhile is found on disk, if it is saved.
+            hits.extend(chat.search(words).await.unwrap_or_default());
+        }
+        let found: BTreeSet<SessionName> = hits.iter().map(|hit| hit.summary.name.clone()).collect();
         let (words, dir) = (words.to_owned(), workspace.map(Path::to_owned));
-        self.archived(move |archive| archive.search(&words, dir.as_deref(), most)).await
+        let kept = self.archived(move |archive| archive.search(&words, dir.as_deref(), most)).await?;
+        hits.extend(kept.into_iter().filter(|hit| !found.contains(&hit.summary.name)));
+        hits.truncate(most);
+        Ok(hits)
+    }
+
+    /// The newest messages of users in all conversations, live or saved, at most `most`.
+    pub async fn prompts(&self, most: usize) -> Result<Vec<FoundPrompt>, ChatError> {
+        let mut prompts = Vec::new();
+        for chat in self.all() {
+            prompts.extend(chat.prompts(most).await.unwrap_or_default());
+        }
+        let live: BTreeSet<SessionName> = prompts.iter().map(|prompt| prompt.name.clone()).collect();
+        // Without the database, those in memory are better than none.
+        let kept = self.archived(move |archive| archive.prompts(most)).await.unwrap_or_default();
+        prompts.extend(kept.into_iter().filter(|prompt| !live.contains(&prompt.name)));
+        prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.at));
+        prompts.truncate(most);
+        Ok(prompts)
     }
 
     /// Deletes a conversation from memory and from disk, and ends what was started for it. Refused to a client while

@@ -126,6 +126,17 @@ impl Workspaces {
         self.write(&path).await
     }
 
+    /// Removes a workspace from the list and from disk, with the permissions it has; returns it if it was known.
+    #[allow(clippy::disallowed_methods, reason = "the user's own database, which limits its waits itself")]
+    pub async fn forget(&self, path: &Path) -> Result<Option<Arc<Workspace>>, ArchiveError> {
+        // Otherwise it would become known again when it is read.
+        self.read.cancelled().await;
+        let known = self.lock().remove(path);
+        let (archive, path) = (Arc::clone(&self.archive), path.to_owned());
+        let removed = tokio::task::spawn_blocking(move || archive.forget_workspace(&path)).await;
+        removed.unwrap_or_else(|error| Err(ArchiveError(error.to_string()))).map(|()| known)
+    }
+
     /// Allows a command without an approval from now on.
     pub async fn approve_command(&self, path: &Path, command: &str) {
         self.approve(path, |workspace| add_entry(&mut workspace.commands_approved, command)).await;
@@ -193,7 +204,7 @@ fn merged(mut configured: Workspace, kept: &Workspace) -> Workspace {
 mod tests {
     use super::*;
     use std::sync::mpsc;
-    use swb_chat::{SavedConversation, SearchHit, Summary};
+    use swb_chat::{FoundPrompt, SavedConversation, SearchHit, Summary};
     use swb_types::Timestamp;
 
     /// An archive with one workspace, which returns it when the sender is dropped.
@@ -226,9 +237,15 @@ mod tests {
         fn search(&self, _: &str, _: Option<&Path>, _: usize) -> Result<Vec<SearchHit>, ArchiveError> {
             Ok(Vec::new())
         }
+        fn prompts(&self, _: usize) -> Result<Vec<FoundPrompt>, ArchiveError> {
+            Ok(Vec::new())
+        }
         fn workspaces(&self) -> Result<Vec<Workspace>, ArchiveError> {
             assert!(self.released.lock().unwrap().recv().is_err());
             Ok(vec![self.saved.lock().unwrap().clone()])
+        }
+        fn forget_workspace(&self, _: &Path) -> Result<(), ArchiveError> {
+            Ok(())
         }
         fn keep_workspace(&self, workspace: &Workspace) -> Result<(), ArchiveError> {
             *self.saved.lock().unwrap() = workspace.clone();

@@ -14,6 +14,8 @@ pub struct Cursor {
     place: Arc<ReaderPosition>,
     /// It feeds a terminal that answers the program's queries.
     terminal: bool,
+    /// Its client reads the ring itself, and may be ahead of it.
+    followed: bool,
 }
 
 /// What comes next for a reader.
@@ -40,7 +42,7 @@ impl Cursor {
         let next_mark = pty.marks.for_newcomer();
         let place = pty.pace.enter(offset, reach);
         pty.update_gate();
-        Self { pty, offset, next_mark, place, terminal: false }
+        Self { pty, offset, next_mark, place, terminal: false, followed: false }
     }
 
     /// Another reader at the same position.
@@ -49,13 +51,27 @@ impl Cursor {
         self.pty.update_gate();
         // Every reader receives the end, even if this one has passed it already.
         let next_mark = self.next_mark.min(self.pty.marks.for_newcomer());
-        Self { pty: Arc::clone(&self.pty), offset: self.offset, next_mark, place, terminal: false }
+        Self {
+            pty: Arc::clone(&self.pty),
+            offset: self.offset,
+            next_mark,
+            place,
+            terminal: false,
+            followed: false,
+        }
     }
 
     /// Declares that a terminal shows what it reads, and answers the program's queries as long as the cursor lives.
     pub fn answers(&mut self) {
         if !std::mem::replace(&mut self.terminal, true) {
             self.pty.terminal_comes();
+        }
+    }
+
+    /// Declares that its client's terminal no longer shows what it reads.
+    pub fn stops_answering(&mut self) {
+        if std::mem::take(&mut self.terminal) {
+            self.pty.terminal_leaves(self.offset);
         }
     }
 
@@ -83,8 +99,50 @@ impl Cursor {
         }
     }
 
+    /// Declares whether its client reads the ring itself from here on. The cursor then follows the client's reports, and
+    /// nothing wakes its task for output.
+    pub fn set_followed(&mut self, followed: bool) {
+        self.followed = followed;
+        if followed {
+            self.caught_up();
+        }
+    }
+
+    /// Moves to where its client reports to have come. A client cannot move it back, nor beyond the output.
+    pub fn follow(&mut self, client: Offset) {
+        let to = client.min(self.pty.head());
+        if to > self.offset {
+            self.advance(to - self.offset);
+        }
+    }
+
+    /// The next mark, wherever in the output it is.
+    pub fn next_mark(&self) -> Option<Mark> {
+        self.pty.marks.get(self.next_mark).map(|(_, _, mark)| mark)
+    }
+
+    /// Passes the next mark.
+    pub fn pass_mark(&mut self) {
+        if let Some((number, _, _)) = self.pty.marks.get(self.next_mark) {
+            self.next_mark = number + 1;
+        }
+    }
+
+    /// Waits until there is a mark it has not passed. Dropping the wait loses nothing.
+    pub async fn wait_for_mark(&self) {
+        loop {
+            let changed = self.pty.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.has_mark() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Whether there is a mark it has not passed.
-    pub(crate) fn has_mark(&self) -> bool {
+    pub fn has_mark(&self) -> bool {
         self.pty.marks.count() > self.next_mark
     }
 
@@ -178,7 +236,9 @@ impl Cursor {
 impl Drop for Cursor {
     fn drop(&mut self) {
         if self.terminal {
-            self.pty.terminal_leaves(self.offset);
+            // A client that read the ring itself has seen all of it: better no reply to a query than two.
+            let shown = if self.followed { self.pty.head() } else { self.offset };
+            self.pty.terminal_leaves(shown);
         }
         self.pty.pace.leave(&self.place);
         self.pty.update_gate();

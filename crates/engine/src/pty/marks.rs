@@ -21,7 +21,18 @@ pub enum Mark {
         delay_ms: u64,
     },
     /// The process ended for good; no output follows.
-    Exited(ExitStatus),
+    Exited(ExitStatus, EndCause),
+}
+
+/// Why a process ended for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndCause {
+    /// By itself.
+    Exit,
+    /// It was killed on request.
+    Kill,
+    /// Its keeper has ended.
+    KeeperLost,
 }
 
 /// The newest marks of a PTY, numbered from 0.
@@ -59,10 +70,17 @@ impl Marks {
         Some((number, *offset, *mark))
     }
 
+    /// Whether the size may have changed behind `offset`, as far as marks are still kept.
+    pub(crate) fn resized_since(&self, offset: Offset) -> bool {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let forgotten = self.count() > list.len() as u64 && list.front().is_some_and(|(at, _)| *at >= offset);
+        forgotten || list.iter().any(|(at, mark)| *at >= offset && matches!(mark, Mark::Resized { .. }))
+    }
+
     /// Where a new reader starts: after all marks but the end, which every reader receives.
     pub(crate) fn for_newcomer(&self) -> u64 {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = matches!(list.back(), Some((_, Mark::Exited(_))));
+        let ended = matches!(list.back(), Some((_, Mark::Exited(..))));
         self.count() - u64::from(ended)
     }
 }
@@ -87,12 +105,26 @@ mod tests {
     }
 
     #[test]
+    fn resizes_behind_an_offset_are_found() {
+        let marks = Marks::default();
+        assert!(!marks.resized_since(Offset(0)));
+        marks.push(Offset(10), resized(1), 2);
+        assert!(marks.resized_since(Offset(10)) && !marks.resized_since(Offset(11)));
+        for n in 2..4 {
+            marks.push(Offset(20 * n), Mark::Restarting { delay_ms: 0 }, 2);
+        }
+        assert!(marks.resized_since(Offset(5)), "what was forgotten may have been a resize");
+        assert!(!marks.resized_since(Offset(50)));
+    }
+
+    #[test]
     fn only_the_end_concerns_a_newcomer() {
         let marks = Marks::default();
         marks.push(Offset(1), resized(1), 3);
         assert_eq!(marks.for_newcomer(), 1);
-        marks.push(Offset(9), Mark::Exited(ExitStatus::Code(3)), 3);
+        let exited = Mark::Exited(ExitStatus::Code(3), EndCause::Exit);
+        marks.push(Offset(9), exited, 3);
         assert_eq!(marks.for_newcomer(), 1);
-        assert_eq!(marks.get(1), Some((1, Offset(9), Mark::Exited(ExitStatus::Code(3)))));
+        assert_eq!(marks.get(1), Some((1, Offset(9), exited)));
     }
 }

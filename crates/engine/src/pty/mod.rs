@@ -12,16 +12,18 @@ mod pace;
 mod queue;
 mod ring;
 mod seat;
+mod sizes;
 mod typed;
 
 pub use cursor::{Cursor, CursorStep};
 pub use input::InputError;
 pub(crate) use input::QueuedInput;
-pub use marks::Mark;
+pub use marks::{EndCause, Mark};
 pub use numbered::{InputStream, StreamBegin};
 pub use ring::OutputRing;
 pub(crate) use ring::keepers;
 pub use seat::Seat;
+pub use sizes::{Arrival, SizeClaim};
 
 use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
@@ -33,6 +35,7 @@ use numbered::NumberedInput;
 use pace::{Pace, Reach};
 use queue::InputQueue;
 use seat::Seats;
+use sizes::WindowSizes;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -55,7 +58,7 @@ pub struct Pty {
     observer: Notify,
     /// The offset that gives the observer reason to look.
     alarm: AtomicU64,
-    looks: mpsc::Sender<ScreenRequest>,
+    looks: mpsc::Sender<Box<ScreenRequest>>,
     /// Its slot was freed; no client can find it any more.
     released: AtomicBool,
     answering: Answering,
@@ -64,6 +67,7 @@ pub struct Pty {
     marks: Marks,
     pace: Pace,
     size: AtomicU32,
+    window_sizes: WindowSizes,
     /// The size when its first process started.
     first_size: OnceLock<Size>,
     /// Who may write, in order of arrival.
@@ -121,7 +125,7 @@ impl Pty {
         (id, slot, size): (PtyId, SlotId, Size),
         keeper: Keeper,
         numbered: NumberedInput,
-    ) -> (Arc<Self>, mpsc::Receiver<ScreenRequest>) {
+    ) -> (Arc<Self>, mpsc::Receiver<Box<ScreenRequest>>) {
         let (looks, to_look) = mpsc::channel(limits::LOOKS);
         let pty = Arc::new(Self {
             id,
@@ -139,6 +143,7 @@ impl Pty {
             marks: Marks::default(),
             pace: Pace::default(),
             size: AtomicU32::new(pack(size)),
+            window_sizes: WindowSizes::default(),
             first_size: OnceLock::new(),
             input_queue: InputQueue::default(),
             input_waiting: AtomicUsize::new(0),
@@ -170,8 +175,7 @@ impl Pty {
 
     /// Its size in character cells.
     pub fn size(&self) -> Size {
-        let packed = self.size.load(Ordering::Relaxed);
-        Size::new((packed >> 16) as u16, packed as u16).unwrap_or(Size::DEFAULT)
+        unpack(self.size.load(Ordering::Relaxed)).unwrap_or(Size::DEFAULT)
     }
 
     /// Offset of the next byte of output.
@@ -227,7 +231,7 @@ impl Pty {
         }
     }
 
-    pub(crate) fn looks(&self) -> &mpsc::Sender<ScreenRequest> {
+    pub(crate) fn looks(&self) -> &mpsc::Sender<Box<ScreenRequest>> {
         &self.looks
     }
 
@@ -322,9 +326,9 @@ impl Pty {
     }
 
     /// The process has ended for good.
-    pub(crate) fn ended(&self, status: ExitStatus) {
+    pub(crate) fn ended(&self, status: ExitStatus, cause: EndCause) {
         self.line.send_replace(InputTarget::Ended);
-        self.mark(Mark::Exited(status));
+        self.mark(Mark::Exited(status, cause));
     }
 
     fn is_over(&self) -> bool {
@@ -339,14 +343,12 @@ impl Pty {
         if self.is_over() {
             return;
         }
+        // Held to the end: of two changes at once, the last has the last word everywhere.
+        let mut generation = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
         self.size.store(pack(size), Ordering::Relaxed);
         if announce {
-            let generation = {
-                let mut generation = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
-                *generation = generation.wrapping_add(1);
-                *generation
-            };
-            self.mark(Mark::Resized { generation, size });
+            *generation = generation.wrapping_add(1);
+            self.mark(Mark::Resized { generation: *generation, size });
         }
         self.apply_size(size);
     }
@@ -357,6 +359,11 @@ impl Pty {
             // A hung-up PTY needs no size.
             let _resized = swb_keeper::resize(master, size.cols(), size.rows());
         }
+    }
+
+    /// Whether the size may have changed behind `offset` of the output.
+    pub fn resized_since(&self, offset: Offset) -> bool {
+        self.marks.resized_since(offset)
     }
 
     /// Number of announced resizes so far.
@@ -373,4 +380,8 @@ impl Pty {
 
 fn pack(size: Size) -> u32 {
     u32::from(size.cols()) << 16 | u32::from(size.rows())
+}
+
+fn unpack(packed: u32) -> Option<Size> {
+    Size::new((packed >> 16) as u16, packed as u16)
 }

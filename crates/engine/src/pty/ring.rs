@@ -2,6 +2,7 @@
 //!
 //! The keeper depends on nothing of ours and has an offset type of its own: here one becomes the other.
 
+use std::os::fd::BorrowedFd;
 use swb_keeper::{Pieces, Reader};
 use swb_types::Offset;
 
@@ -20,6 +21,16 @@ pub(crate) fn keepers(offset: Offset) -> swb_keeper::Offset {
 impl OutputRing {
     pub(crate) fn new(reader: Reader) -> Self {
         Self(reader)
+    }
+
+    /// The memory, opened for reading only.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.descriptor()
+    }
+
+    /// Whether any number of processes can sleep until there is more output.
+    pub fn wakes_all(&self) -> bool {
+        self.0.wakes_all()
     }
 
     /// Offset of the next byte that will be written.

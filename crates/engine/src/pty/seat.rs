@@ -2,7 +2,7 @@
 //!
 //! Every attached terminal shows a program's query and answers it. The program sent one query, so the replies of all
 //! terminals but one are removed from their input: that one is the terminal with the latest input, or the latest to
-//! attach. Input of clients whose protocol promises to deliver each byte is never changed; others give way to them.
+//! attach. A terminal that is sent pictures in place of output does not see the query, and comes last. Input of clients whose protocol promises to deliver each byte is never changed; others give way to them.
 
 use super::Pty;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The terminals on one program; the last one answers queries.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    taken: Mutex<(u64, Vec<SeatHolder>)>,
+    taken: Mutex<SeatOrder>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,15 @@ struct SeatHolder {
     number: u64,
     /// Its input is passed on unchanged.
     verbatim: bool,
+}
+
+/// The terminals in the order of their last input.
+#[derive(Debug, Default)]
+struct SeatOrder {
+    next: u64,
+    places: Vec<SeatHolder>,
+    /// Those that do not see the program's queries.
+    hidden: Vec<SeatHolder>,
 }
 
 /// A client that types into a program, as long as this lives.
@@ -41,6 +50,11 @@ impl Seat {
     pub fn typed<'a>(&self, input: &'a [u8]) -> Cow<'a, [u8]> {
         self.pty.seats.typed(self.place, input)
     }
+
+    /// Notes whether the client's terminal is sent the output, and so sees the program's queries.
+    pub fn sees_queries(&self, sees: bool) {
+        self.pty.seats.show(self.place, sees);
+    }
 }
 
 impl Drop for Seat {
@@ -50,25 +64,36 @@ impl Drop for Seat {
 }
 
 impl Seats {
-    fn lock(&self) -> MutexGuard<'_, (u64, Vec<SeatHolder>)> {
+    fn lock(&self) -> MutexGuard<'_, SeatOrder> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn enter(&self, verbatim: bool) -> SeatHolder {
-        let (next, places) = &mut *self.lock();
-        let place = SeatHolder { number: *next, verbatim };
-        *next += 1;
-        places.push(place);
+        let order = &mut *self.lock();
+        let place = SeatHolder { number: order.next, verbatim };
+        order.next += 1;
+        order.places.push(place);
         place
     }
 
     fn leave(&self, place: SeatHolder) {
-        self.lock().1.retain(|other| *other != place);
+        let order = &mut *self.lock();
+        order.places.retain(|other| *other != place);
+        order.hidden.retain(|other| *other != place);
+    }
+
+    fn show(&self, place: SeatHolder, sees: bool) {
+        let order = &mut *self.lock();
+        order.hidden.retain(|other| *other != place);
+        if !sees {
+            order.hidden.push(place);
+        }
     }
 
     fn typed<'a>(&self, place: SeatHolder, input: &'a [u8]) -> Cow<'a, [u8]> {
-        let (_, places) = &mut *self.lock();
-        let leads = places.last() == Some(&place) && !places.iter().any(|place| place.verbatim);
+        let SeatOrder { places, hidden, .. } = &mut *self.lock();
+        let leader = places.iter().rfind(|place| !hidden.contains(place));
+        let leads = leader == Some(&place) && !places.iter().any(|place| place.verbatim);
         if leads || place.verbatim || places.len() < 2 {
             return Cow::Borrowed(input);
         }
@@ -98,6 +123,18 @@ mod tests {
         assert_eq!((&*seats.typed(first, ANSWER), &*seats.typed(second, ANSWER)), (ANSWER, &b""[..]));
         seats.leave(first);
         assert_eq!(&*seats.typed(second, ANSWER), ANSWER);
+    }
+
+    #[test]
+    fn a_terminal_that_sees_no_queries_leaves_the_answers_to_another() {
+        let seats = Seats::default();
+        let [output, pictures] = [seats.enter(false), seats.enter(false)];
+        seats.show(pictures, false);
+        assert_eq!((&*seats.typed(output, ANSWER), &*seats.typed(pictures, ANSWER)), (ANSWER, &b""[..]));
+        assert_eq!(&*seats.typed(pictures, b"x"), b"x");
+        assert_eq!(&*seats.typed(output, ANSWER), ANSWER, "also after the other has typed");
+        seats.show(pictures, true);
+        assert_eq!((&*seats.typed(output, ANSWER), &*seats.typed(pictures, ANSWER)), (&b""[..], ANSWER));
     }
 
     #[test]

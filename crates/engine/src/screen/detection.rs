@@ -30,7 +30,7 @@ pub(crate) struct UnstoredTurn(#[expect(dead_code, reason = "counts as long as i
 pub(super) struct Detection {
     detector: Detector,
     profile: Arc<Profile>,
-    findings: mpsc::Sender<Finding>,
+    findings: mpsc::Sender<Box<Finding>>,
     /// Shared with every turn that is not stored yet.
     unstored: Arc<()>,
     /// It has findings that the next daemon could not make again by itself.
@@ -40,7 +40,7 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<Finding>) -> Self {
+    pub(super) fn new(profile: Arc<Profile>, size: Size, findings: mpsc::Sender<Box<Finding>>) -> Self {
         Self {
             detector: Detector::new(Arc::clone(&profile), size),
             profile,
@@ -100,6 +100,7 @@ impl Detection {
             input: swb_turns::input_box(&self.profile, screen),
             half_typed: self.detector.half_typed(screen),
             asks: self.dialog(screen).is_some(),
+            continuation: swb_turns::continuation(&self.profile, screen),
             busy: self.busy(),
             shown: last_rows(screen),
         }
@@ -153,14 +154,14 @@ impl Detection {
     pub(super) async fn send_findings(&mut self) {
         if std::mem::take(&mut self.resumed) {
             let event = DetectorEvent::Status(self.detector.status().clone());
-            let _sent = self.findings.send(Finding { event, unstored: None }).await;
+            let _sent = self.findings.send(Box::new(Finding { event, unstored: None })).await;
         }
         for event in self.detector.take_events() {
             self.unsaved = true;
             let ended = matches!(event, DetectorEvent::TurnEnded(_));
             let unstored = ended.then(|| UnstoredTurn(Arc::clone(&self.unstored)));
             // The task is gone when the session has ended.
-            let _sent = self.findings.send(Finding { event, unstored }).await;
+            let _sent = self.findings.send(Box::new(Finding { event, unstored })).await;
         }
     }
 }

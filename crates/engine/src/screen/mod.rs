@@ -23,7 +23,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use swb_turns::{Dialog, Hook, InputBox, Profile, SoFar};
-use swb_types::Offset;
+use swb_types::{Offset, Size};
 use swb_vt::{Modes, Options, Screen};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -73,6 +73,8 @@ pub(crate) struct InputState {
     pub(crate) half_typed: Option<String>,
     /// Whether a dialog is shown.
     pub(crate) asks: bool,
+    /// The prompt with which it asks for more lines of what it was given.
+    pub(crate) continuation: Option<String>,
     /// Why the program takes no prompt at present, as far as that is certain.
     pub(crate) busy: Option<AgentBusy>,
     /// The last rows of the screen.
@@ -86,6 +88,8 @@ pub struct Picture {
     pub bytes: Vec<u8>,
     /// Continues exactly after the output they show.
     pub cursor: Cursor,
+    /// The size of the screen.
+    pub size: Size,
 }
 
 /// The starting state of an observer.
@@ -94,7 +98,7 @@ pub(crate) struct ObserverStart {
     /// The screen that an earlier daemon saved.
     pub(crate) checkpoint: Option<Checkpoint>,
     /// The detection profile, and the receiver of findings.
-    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Finding>)>,
+    pub(crate) follow_turns: Option<(Arc<Profile>, mpsc::Sender<Box<Finding>>)>,
 }
 
 /// The thread that keeps the screens.
@@ -111,6 +115,8 @@ pub(crate) struct Screens {
 impl Screens {
     /// Starts the thread; it runs as long as the process.
     pub(crate) fn start(options: Options, follow: bool) -> io::Result<Self> {
+        // Screens are what most memory is allocated for, and the second thread that does it.
+        crate::sys::tune_heap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = runtime.handle().clone();
         std::thread::Builder::new()
@@ -120,7 +126,12 @@ impl Screens {
     }
 
     /// Observes a PTY until it is released.
-    pub(crate) fn observe(&self, pty: Arc<Pty>, looks: mpsc::Receiver<ScreenRequest>, known: ObserverStart) {
+    pub(crate) fn observe(
+        &self,
+        pty: Arc<Pty>,
+        looks: mpsc::Receiver<Box<ScreenRequest>>,
+        known: ObserverStart,
+    ) {
         let ObserverStart { checkpoint, follow_turns } = known;
         let size = pty.size();
         let detection = follow_turns.map(|(profile, findings)| Detection::new(profile, size, findings));
@@ -195,6 +206,6 @@ impl Pty {
     }
 
     async fn ask(&self, look: ScreenRequest) -> Result<(), Error> {
-        self.looks().send(look).await.map_err(|_| Error::NoScreen)
+        self.looks().send(Box::new(look)).await.map_err(|_| Error::NoScreen)
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Observer {
     pty: Arc<Pty>,
     /// All output before it has been drawn, or is no longer visible.
     cursor: Cursor,
-    looks: mpsc::Receiver<ScreenRequest>,
+    looks: mpsc::Receiver<Box<ScreenRequest>>,
     /// The screen, while it is in use.
     screen: Option<Screen>,
     checkpoint: Option<Checkpoint>,
@@ -39,7 +39,7 @@ impl Observer {
     pub(super) fn new(
         screens: Screens,
         pty: Arc<Pty>,
-        looks: mpsc::Receiver<ScreenRequest>,
+        looks: mpsc::Receiver<Box<ScreenRequest>>,
         checkpoint: Option<Checkpoint>,
         detection: Option<Detection>,
     ) -> Self {
@@ -80,7 +80,7 @@ impl Observer {
             tokio::select! {
                 biased;
                 look = self.looks.recv() => match look {
-                    Some(look) => self.show(look).await,
+                    Some(look) => self.show(*look).await,
                     None => return,
                 },
                 () = self.pty.beckons(&self.cursor, alarm) => self.follow().await,
@@ -149,6 +149,7 @@ impl Observer {
         // A terminal attached or detached; or the output was read a moment ago, and the rest can wait.
         let waits = (self.again.is_some() && behind < limits::SCREEN_LAZY) || (self.is_idle() && !flood);
         if (nothing || waits) && !self.cursor.has_mark() {
+            self.free_scratch();
             return;
         }
         self.touched = Instant::now();
@@ -162,8 +163,17 @@ impl Observer {
             (_, _, true) => Some(limits::SCREEN_PAUSE),
         };
         self.again = pause.map(|pause| Instant::now() + pause);
+        self.free_scratch();
         self.send_findings().await;
         self.store_if_due();
+    }
+
+    /// Frees what a flood has left of the copy, once the flood is over.
+    fn free_scratch(&mut self) {
+        if self.scratch.capacity() as u64 >= limits::SCREEN_FLOOD && self.behind() < limits::SCREEN_FLOOD {
+            self.scratch = Vec::new();
+            self.screens.trim_soon();
+        }
     }
 
     /// Calls `see` with the detection, if there is one, and the screen.
@@ -286,7 +296,7 @@ impl Observer {
             match self.cursor.step(most) {
                 CursorStep::Output { to } => return Some(to),
                 CursorStep::Mark(Mark::Resized { size, .. }) => self.resize(size),
-                CursorStep::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(_))) => {
+                CursorStep::Mark(mark @ (Mark::Restarting { .. } | Mark::Exited(..))) => {
                     self.process_ended(mark)
                 }
                 CursorStep::Lost { oldest } => self.lose(oldest),
@@ -306,7 +316,7 @@ impl Observer {
     fn process_ended(&mut self, mark: Mark) {
         let size = self.pty.size();
         match (&mut self.detection, mark) {
-            (Some(detection), Mark::Exited(_)) => detection.exited(),
+            (Some(detection), Mark::Exited(..)) => detection.exited(),
             (Some(detection), _) => detection.restarted(size),
             (None, _) => {}
         }
@@ -396,11 +406,13 @@ impl Observer {
                 }
             }
             ScreenRequest::Picture { scrollback, terminal, reply } => {
-                let bytes = match self.stored_picture(scrollback) {
-                    Some(bytes) => bytes,
+                let resting = self.pty.size();
+                let (bytes, size) = match self.stored_picture(scrollback) {
+                    Some(bytes) => (bytes, resting),
                     None => {
                         self.catch_up().await;
-                        self.screen().snapshot_limited(scrollback)
+                        let screen = self.screen();
+                        (screen.snapshot_limited(scrollback), screen.size())
                     }
                 };
                 let mut cursor = self.cursor.fork();
@@ -409,7 +421,7 @@ impl Observer {
                     cursor.answers();
                 }
                 // The caller may be gone.
-                let _shown = reply.send(Picture { bytes, cursor });
+                let _shown = reply.send(Picture { bytes, cursor, size });
             }
         }
         self.touched = Instant::now();

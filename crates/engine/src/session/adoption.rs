@@ -125,7 +125,7 @@ impl SessionTask {
         self.add_terminal(terminal);
         if let Some(status) = state.exit {
             // It ended while no daemon ran: its task handles that as any other end.
-            let _sent = self.keeper_event_sender.try_send((slot, KeeperEvent::Exited { status }));
+            let _sent = self.keeper_event_sender.try_send(Box::new((slot, KeeperEvent::Exited { status })));
         }
         state.held
     }

@@ -50,11 +50,22 @@ pub enum AgentBusy {
     Working,
 }
 
+/// A program that waits for more lines of what it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoreLines {
+    /// The prompt with which it does.
+    pub prompt: String,
+    /// The last rows of the screen.
+    pub shown: String,
+}
+
 /// The outcome of a prompt.
 #[derive(Debug)]
 pub enum AskOutcome {
     /// The agent waits for an answer.
     Asks,
+    /// It waits for more lines.
+    More(MoreLines),
     /// The agent has ended.
     Gone,
     /// It is ready again without a turn.
@@ -152,7 +163,13 @@ impl AgentWatch {
             if let Some(turn) = self.turn_after(before)? {
                 return Ok(AskOutcome::Turn(Box::new(turn)));
             }
-            match self.changed().await {
+            let session = self.session.clone();
+            let change = tokio::select! {
+                biased;
+                change = self.changed() => change,
+                more = more_lines(&session) => return Ok(AskOutcome::More(more)),
+            };
+            match change {
                 AgentChange::State(ProgramState::Working) => worked = true,
                 // The turn of a command with an answer is stored before the state changes.
                 AgentChange::State(ProgramState::Ready | ProgramState::Error) if command && worked => {
@@ -169,9 +186,57 @@ impl AgentWatch {
         }
     }
 
+    /// The turns after the one numbered `first`, of a program that completes one for each line it was given: until it is
+    /// ready and stays so.
+    pub async fn rest(&mut self, first: u64) -> Result<Vec<StoredTurn>, RelayError> {
+        loop {
+            match tokio::time::timeout(limits::LINES_REST, self.changed()).await {
+                Ok(AgentChange::Gone) => break,
+                Ok(_) => {}
+                Err(_) if self.session.view().status.state == ProgramState::Working => {
+                    let session = self.session.clone();
+                    let more = tokio::time::timeout(limits::LINES_REST, more_lines(&session)).await;
+                    if more.is_ok() {
+                        break;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        let mut turns = Vec::new();
+        let mut last = first;
+        while let Some(turn) = self.turn_after(last)? {
+            last = turn.info.id.seq();
+            turns.push(turn);
+        }
+        Ok(turns)
+    }
+
     /// The last turn of an agent that has ended, which may be detected a moment later.
     pub async fn last_turn(&self, before: u64) -> Result<Option<StoredTurn>, RelayError> {
         tokio::time::sleep(limits::LAST_TURN).await;
         self.turn_after(before)
+    }
+}
+
+/// Waits until the program of a session waits for more lines. Output in between starts it anew: a block that is being
+/// typed shows such a prompt after each line.
+async fn more_lines(session: &Session) -> MoreLines {
+    let (mut looks, mut before) = (0, None);
+    loop {
+        tokio::time::sleep(limits::CONTINUATION_LOOK).await;
+        let seen = match session.pty(PtyId::AGENT) {
+            Ok(agent) => agent.pty.input_state().await.ok().flatten().map(|state| (agent.pty.head(), state)),
+            Err(_) => None,
+        };
+        let found = seen.and_then(|(head, state)| Some((head, state.continuation?, state.shown)));
+        let Some((head, prompt, shown)) = found else {
+            (looks, before) = (0, None);
+            continue;
+        };
+        looks = if before.replace(head) == Some(head) { looks + 1 } else { 1 };
+        if looks >= limits::CONTINUATION_LOOKS {
+            return MoreLines { prompt, shown };
+        }
     }
 }

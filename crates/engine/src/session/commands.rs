@@ -6,7 +6,7 @@ use super::task::SessionTask;
 use super::{ProcessPhase, ReplySender, SessionCommand};
 use crate::error::Error;
 use crate::limits;
-use crate::pty::Pty;
+use crate::pty::{EndCause, Pty};
 use crate::screen::ObserverStart;
 use crate::spec::ShellSpec;
 use rustix::process::Signal;
@@ -47,7 +47,7 @@ impl SessionTask {
             }
             SessionCommand::Restart { pty, reply } => self.restart(pty, reply),
             SessionCommand::KillPty { pty, reply } => {
-                let outcome = self.terminal(pty).map(drop);
+                let outcome = self.terminal(pty).map(|terminal| terminal.end_cause = EndCause::Kill);
                 self.dismiss(pty);
                 self.store();
                 drop(reply.send(outcome));
@@ -108,6 +108,7 @@ impl SessionTask {
         };
         terminal.short_runs = 0;
         terminal.dismissed = false;
+        terminal.end_cause = EndCause::Exit;
         match terminal.phase {
             ProcessPhase::Starting | ProcessPhase::Running => {
                 terminal.restart_wanted = true;

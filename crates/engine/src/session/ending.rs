@@ -6,6 +6,7 @@ use super::{ProcessPhase, Session};
 use crate::keeper::Keeper;
 use crate::limits;
 use crate::process;
+use crate::pty::EndCause;
 use rustix::process::Signal;
 use std::time::Duration;
 use swb_types::PtyId;
@@ -60,6 +61,7 @@ impl SessionTask {
                 continue;
             };
             terminal.dismissed = true;
+            terminal.end_cause = EndCause::Kill;
             // Only of a live process: the pid of a dead one may belong to another process by now.
             if terminal.phase == ProcessPhase::Running
                 && let Some(ending) = &mut self.ending

@@ -19,7 +19,7 @@ mod transcript;
 mod typing;
 mod uid;
 
-pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome};
+pub use agent_wait::{AgentBusy, AgentChange, AgentWatch, AskOutcome, MoreLines};
 pub use bracketed_paste::{PasteSupport, RelayedText, RunsText, TypedText};
 pub use dialog::{DialogError, approval_of, chosen};
 pub use interpreter::interpreter_of;
@@ -55,7 +55,7 @@ struct SessionShared {
     spec: Arc<SessionSpec>,
     /// Unix seconds.
     created: u64,
-    commands: mpsc::Sender<SessionCommand>,
+    commands: mpsc::Sender<Box<SessionCommand>>,
     view: watch::Receiver<SessionView>,
     clients: Mutex<Vec<AttachedClient>>,
     /// Locks the agent while a caller types and submits, and while it prompts and waits for the turn.
@@ -272,12 +272,12 @@ impl Session {
 
     /// Makes the program on a PTY redraw, by changing its size for a moment.
     pub async fn nudge(&self, pty: PtyId) {
-        let _sent = self.shared.commands.send(SessionCommand::Nudge { pty }).await;
+        let _sent = self.shared.commands.send(Box::new(SessionCommand::Nudge { pty })).await;
     }
 
     /// Sends SIGWINCH to the program again, unless it was resized since `generation`.
     pub async fn winch(&self, pty: PtyId, generation: u32) {
-        let _sent = self.shared.commands.send(SessionCommand::Winch { pty, generation }).await;
+        let _sent = self.shared.commands.send(Box::new(SessionCommand::Winch { pty, generation })).await;
     }
 
     /// Ends the process on a PTY and starts it again; returns the new process id.
@@ -295,7 +295,7 @@ impl Session {
     /// Its name is free at once. Returns when they have ended; dropping the call stops nothing.
     pub async fn kill(&self, grace: Duration) {
         let (done, ended) = oneshot::channel();
-        if self.shared.commands.send(SessionCommand::Kill { grace, done }).await.is_ok() {
+        if self.shared.commands.send(Box::new(SessionCommand::Kill { grace, done })).await.is_ok() {
             let _ended = ended.await;
         }
     }
@@ -303,7 +303,7 @@ impl Session {
     async fn ask<T>(&self, command: impl FnOnce(ReplySender<T>) -> SessionCommand) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let gone = || Error::Ended(self.name().clone());
-        self.shared.commands.send(command(reply)).await.map_err(|_| gone())?;
+        self.shared.commands.send(Box::new(command(reply))).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 

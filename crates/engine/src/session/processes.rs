@@ -7,6 +7,7 @@ use super::task::SessionTask;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::keeper::KeeperEvent;
+use crate::pty::EndCause;
 use rustix::process::Signal;
 use std::sync::Arc;
 use swb_keeper::{SlotId, Spec};
@@ -62,6 +63,7 @@ impl SessionTask {
             }
             KeeperEvent::KeeperLost => {
                 terminal.dismissed = true;
+                terminal.end_cause = EndCause::KeeperLost;
                 // The kernel sends SIGHUP to children whose terminal closes.
                 self.end_terminal(id, ExitStatus::Signal(Signal::HUP.as_raw()));
             }
@@ -107,7 +109,7 @@ impl SessionTask {
         terminal.phase = ProcessPhase::Exited(status);
         terminal.restart_at = None;
         terminal.dismissed = true;
-        terminal.pty.ended(status);
+        terminal.pty.ended(status, terminal.end_cause);
         self.context.events.emit(&self.session, EventKind::Exited(id, status));
         if id == PtyId::AGENT {
             self.close_endpoints();

@@ -2,7 +2,7 @@
 
 use super::{ProcessPhase, ReplySender};
 use crate::error::Error;
-use crate::pty::Pty;
+use crate::pty::{EndCause, Pty};
 use crate::spec::ShellSpec;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -21,6 +21,8 @@ pub(super) struct PtyState {
     pub(super) failed: bool,
     /// Not to be started again, regardless of the restart policy.
     pub(super) dismissed: bool,
+    /// Why its process ends, if that is for good.
+    pub(super) end_cause: EndCause,
     /// To be started again as soon as it has ended.
     pub(super) restart_wanted: bool,
     pub(super) restart_at: Option<Instant>,
@@ -48,6 +50,7 @@ impl PtyState {
             starters: Vec::new(),
             failed: false,
             dismissed: false,
+            end_cause: EndCause::Exit,
             restart_wanted: false,
             restart_at: None,
             kill_at: None,

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use swb_keeper::SlotId;
 use swb_turns::transcript::TranscriptPlace;
 use swb_turns::{CompletedTurn, DetectorEvent, Profile, Profiles, Status};
-use swb_types::{Offset, PtyId, SessionName};
+use swb_types::{Offset, PtyId, SessionName, SizePolicy};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,7 @@ pub(crate) struct SessionContext {
     pub(crate) relay: Relay,
     pub(crate) endpoints: Arc<[Arc<dyn SessionEndpoint>]>,
     pub(crate) ring: usize,
+    pub(crate) size_policy: SizePolicy,
     /// Sessions that are being killed, until all their processes have ended.
     pub(crate) endings: TaskTracker,
     /// Cancelled when the daemon stops: sessions that are being killed get SIGKILL at once.
@@ -56,12 +57,12 @@ pub(crate) struct SessionTask {
     pub(super) session: Session,
     pub(super) context: SessionContext,
     pub(super) view: watch::Sender<SessionView>,
-    pub(super) commands: mpsc::Receiver<SessionCommand>,
-    pub(super) keeper_events: mpsc::Receiver<(SlotId, KeeperEvent)>,
-    pub(super) keeper_event_sender: mpsc::Sender<(SlotId, KeeperEvent)>,
+    pub(super) commands: mpsc::Receiver<Box<SessionCommand>>,
+    pub(super) keeper_events: mpsc::Receiver<Box<(SlotId, KeeperEvent)>>,
+    pub(super) keeper_event_sender: mpsc::Sender<Box<(SlotId, KeeperEvent)>>,
     /// Findings of the detector about the agent.
-    pub(super) findings: mpsc::Receiver<Finding>,
-    pub(super) findings_sender: mpsc::Sender<Finding>,
+    pub(super) findings: mpsc::Receiver<Box<Finding>>,
+    pub(super) findings_sender: mpsc::Sender<Box<Finding>>,
     pub(super) status: Status,
     /// Turns that ended before this offset of the agent's output are stored already, or were dropped (CB-57); nothing if
     /// the turns of a former daemon are yet to be looked up.
@@ -125,6 +126,7 @@ impl SessionTask {
         created: u64,
         context: SessionContext,
     ) -> Self {
+        // A channel has room for 32 messages from the start, which are boxed so that an idle session has little of them.
         let (command_sender, commands) = mpsc::channel(limits::COMMANDS);
         let (keeper_event_sender, keeper_events) = mpsc::channel(limits::KEEPER_EVENTS);
         let (findings_sender, findings) = mpsc::channel(limits::FINDINGS);
@@ -170,6 +172,7 @@ impl SessionTask {
     pub(super) fn add_terminal(&mut self, terminal: PtyState) {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
         self.context.keeper.own_slot(terminal.pty.slot(), owner);
+        terminal.pty.set_size_policy(self.context.size_policy);
         self.terminals.insert(terminal.pty.id(), terminal);
     }
 
@@ -193,9 +196,12 @@ impl SessionTask {
                 }
             };
             tokio::select! {
-                Some((slot, event)) = self.keeper_events.recv() => self.handle_keeper_event(slot, event),
-                Some(command) = self.commands.recv() => self.handle_command(command),
-                Some(finding) = self.findings.recv(), if self.unpublished.is_none() => self.note(finding),
+                Some(event) = self.keeper_events.recv() => {
+                    let (slot, event) = *event;
+                    self.handle_keeper_event(slot, event);
+                }
+                Some(command) = self.commands.recv() => self.handle_command(*command),
+                Some(finding) = self.findings.recv(), if self.unpublished.is_none() => self.note(*finding),
                 found = looked_up(&mut self.unpublished) => self.publish_turn(found),
                 () = sleep => self.meet_deadlines(Instant::now()),
                 () = stopping.cancelled(), if self.is_ending_slowly() => self.hurry(Instant::now()),

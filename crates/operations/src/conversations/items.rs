@@ -3,13 +3,15 @@
 use crate::limits;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use swb_chat::{ApprovalId, OptionKind, SearchHit, Summary, Workspace};
+use swb_chat::{ApprovalId, FoundPrompt, OptionKind, SearchHit, Summary, Workspace};
 use swb_engine::chat::GitFacts;
 use swb_engine::chat::{Chat, ListedChat};
 use swb_engine::{Session, approval_of};
 use swb_turns::{Dialog, DialogOption, Meaning};
 use swb_types::{SessionName, Timestamp};
-use swb_wire::control::{ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, WorkspaceItem};
+use swb_wire::control::{
+    ApprovalItem, ApprovalKind, ChoiceItem, ConversationItem, HitItem, PromptItem, WorkspaceItem,
+};
 
 /// An approval; texts in the tool's parameters are cut to `most` bytes.
 pub(crate) fn approval(chat: &Chat, approval: &swb_chat::Approval, most: usize) -> ApprovalItem {
@@ -43,6 +45,12 @@ fn item(name: &SessionName, dir: &Path, approval: &swb_chat::Approval, most: usi
         asked_at: approval.asked_at.0,
         seen: approval.seen,
     }
+}
+
+/// A message of a user.
+pub(crate) fn prompt(found: &FoundPrompt) -> PromptItem {
+    let text = clipped(&found.text, limits::PROMPT_BYTES).to_owned();
+    PromptItem { session: found.name.to_string(), at: found.at.0, text }
 }
 
 /// A reason: the first line, which may be an agent's text, is cut like other texts; what follows are our warnings.

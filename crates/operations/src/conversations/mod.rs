@@ -55,10 +55,13 @@ impl Call<'_> {
             let hits: Vec<_> = hits.skip(offset).map(shown).collect();
             return first_items(&hits, most, |some, more| HistoryReply {
                 ok: true,
-                conversations: Vec::new(),
                 hits: some.to_vec(),
                 more,
+                ..HistoryReply::default()
             });
+        }
+        if history.prompts == Some(true) {
+            return self.prompts(chats, offset, history.limit).await;
         }
         let listed = chats.list(workspace).await.map_err(|error| chat_error(&error))?;
         // A terminal without messages has no history.
@@ -71,8 +74,29 @@ impl Call<'_> {
         first_items(&listed, most, |some, more| HistoryReply {
             ok: true,
             conversations: some.to_vec(),
-            hits: Vec::new(),
             more,
+            ..HistoryReply::default()
+        })
+    }
+
+    /// The messages of users in the conversations within the caller's scope.
+    async fn prompts(&self, chats: &Chats, offset: usize, limit: Option<u64>) -> OperationResult {
+        let most = limit.unwrap_or(limits::PROMPTS).min(limits::PROMPTS);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        // One more item shows whether there are further ones.
+        let looked = match self.caller.scope() {
+            Scope::All => most.saturating_add(offset).saturating_add(1),
+            Scope::Session(_) | Scope::Workspace(_) => limits::SCOPED_HITS,
+        };
+        let found = chats.prompts(looked).await.map_err(|error| chat_error(&error))?;
+        let found =
+            found.iter().filter(|prompt| self.caller.covers(prompt.name.as_str(), Some(&prompt.workspace)));
+        let found: Vec<_> = found.skip(offset).map(items::prompt).collect();
+        first_items(&found, most, |some, more| HistoryReply {
+            ok: true,
+            prompts: some.to_vec(),
+            more,
+            ..HistoryReply::default()
         })
     }
 

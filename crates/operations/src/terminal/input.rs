@@ -1,15 +1,26 @@
 //! The input half of an open terminal.
 
-use super::{ClientState, is_terminal};
+use super::ClientState;
 use crate::execute::Call;
 use crate::filter::InputFilters;
+use crate::limits;
 use crate::roles;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
-use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session};
-use swb_types::{PtyId, Role, SessionName, Size};
+use swb_engine::{ClientGuard, InputError, InputStream, Pty, Seat, Session, SizeClaim};
+use swb_types::{Offset, PtyId, Role, SessionName, Size};
 use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
+
+/// What a client that types holds of a PTY.
+pub(super) struct Places {
+    /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
+    pub(super) seat: Option<Arc<Seat>>,
+    /// Its say in the size.
+    pub(super) claim: Option<SizeClaim>,
+    /// Input whose bytes the client has numbered.
+    pub(super) numbered: Option<InputStream>,
+}
 
 /// What a client may type into and resize.
 pub struct TerminalInput {
@@ -17,10 +28,11 @@ pub struct TerminalInput {
     pty: Arc<Pty>,
     /// The client asked to watch, or may only watch.
     watch: bool,
-    /// Input whose bytes the client has numbered.
-    numbered: Option<InputStream>,
-    /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
-    seat: Option<Seat>,
+    places: Places,
+    /// The protocol of another program: its client sets the size itself, when it attaches and whenever it sends one.
+    foreign: bool,
+    /// The client draws the terminal in the session's size.
+    follows_sizes: bool,
     /// Withhold keys of clients elsewhere that would end the agent (CO-46).
     filters: Option<Arc<InputFilters>>,
     client: watch::Sender<ClientState>,
@@ -35,14 +47,14 @@ impl TerminalInput {
         pty: Arc<Pty>,
         options: &StreamOptions,
         client: watch::Sender<ClientState>,
+        places: Places,
     ) -> Self {
-        // The protocols of clients other than our own promise that each byte is delivered (CO-56).
-        let seat = is_terminal(options).then(|| pty.seat(!options.repaint));
         let counted = Mutex::new(Some(session.join(call.caller.counted_as(), call.caller.pid())));
-        let numbered = options.input.filter(|_| !options.watch).and_then(|stream| pty.input_stream(stream));
         let filtered = call.caller.is_remote() && pty.id() == PtyId::AGENT;
         let filters = filtered.then(|| Arc::clone(&call.operations.filters));
-        Self { session, pty, watch: options.watch, numbered, seat, filters, client, counted }
+        let (foreign, follows_sizes) = (!options.repaint, options.sizes);
+        let watch = options.watch;
+        Self { session, pty, watch, places, foreign, follows_sizes, filters, client, counted }
     }
 
     /// Name of the terminal's session.
@@ -52,7 +64,7 @@ impl TerminalInput {
 
     /// How far the client's numbered input has come.
     pub(crate) fn count(&self) -> Option<InputCount> {
-        let begin = self.numbered.as_ref()?.begin();
+        let begin = self.places.numbered.as_ref()?.begin();
         Some(InputCount { new: begin.is_new, written: begin.written, doubtful: begin.doubtful })
     }
 
@@ -62,7 +74,12 @@ impl TerminalInput {
             self.refuse();
             return Ok(());
         }
-        let typed = self.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes));
+        let typed = self.places.seat.as_ref().map_or(Cow::Borrowed(bytes), |seat| seat.typed(bytes));
+        // First the size: the program is to have that of the window in which it is used.
+        let claim = self.places.claim.as_ref().filter(|_| !self.foreign);
+        if claim.is_some_and(|claim| claim.typed(&typed)) {
+            tokio::time::sleep(limits::RESIZE_SETTLES).await;
+        }
         if let Some(filters) = &self.filters {
             let filtered = filters.feed(&self.session, &typed);
             if let Some(withheld) = filtered.withheld {
@@ -73,7 +90,7 @@ impl TerminalInput {
             }
             return self.pty.input(&filtered.passed).await;
         }
-        match &self.numbered {
+        match &self.places.numbered {
             Some(stream) => stream.input(bytes.len(), &typed).await,
             None => self.pty.input(&typed).await,
         }
@@ -98,12 +115,39 @@ impl TerminalInput {
     /// Sets the size of the client's window; a watcher's size changes its view only, not the terminal.
     pub async fn resize(&self, cols: u16, rows: u16) {
         let Some(size) = Size::new(cols, rows) else { return };
-        self.client.send_modify(|client| client.window = size);
-        if self.watch {
-            return self.refuse();
+        match &self.places.claim {
+            None => self.refuse(),
+            Some(claim) if self.foreign => {
+                claim.note_resized(size);
+                self.resize_once(cols, rows).await;
+            }
+            Some(claim) => {
+                let generation = self.pty.generation();
+                claim.resized(size);
+                // It waits for the size to take effect.
+                if self.follows_sizes && self.pty.generation() == generation {
+                    self.client.send_modify(|client| client.sizes_refused += 1);
+                }
+            }
         }
-        // CO-58: there is no reply, not even if the PTY is gone.
-        let _resized = self.session.resize(self.pty.id(), size).await;
+        // Last: by now the terminal has the size, if it is to have it.
+        self.client.send_modify(|client| client.window = Some(size));
+    }
+
+    /// Sets the terminal's size, whatever windows show it.
+    pub async fn resize_once(&self, cols: u16, rows: u16) {
+        if let Some(size) = Size::new(cols, rows).filter(|_| !self.watch) {
+            // CO-58: there is no reply, not even if the PTY is gone.
+            let _resized = self.session.resize(self.pty.id(), size).await;
+        }
+    }
+
+    /// Notes how far a client that reads the output itself has come, and whether it `stops`.
+    pub fn has_read(&self, offset: Offset, stops: bool) {
+        self.client.send_modify(|client| {
+            client.reading.offset = offset;
+            client.reading.stops += u64::from(stops);
+        });
     }
 
     /// Whether the client may change the terminal's size.
@@ -114,6 +158,7 @@ impl TerminalInput {
     /// Stops counting the client: it has left, though its input is still being delivered.
     pub fn leave(&self) {
         drop(self.counted.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.places.claim.iter().for_each(SizeClaim::leave);
     }
 
     fn refuse(&self) {

@@ -5,7 +5,6 @@ use super::output::{Piece, TerminalOutput};
 use crate::limits;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use swb_engine::Picture;
 use swb_types::Offset;
 use swb_wire::control::{StreamEvent, StreamOptions};
 
@@ -35,10 +34,10 @@ impl TerminalOutput {
         let offset = self.options.wants_offsets().then_some(to);
         self.queue.push_back(Piece::Event(StreamEvent::Lagged { dropped, offset }));
         match picture {
-            Some(Picture { bytes, cursor }) => {
+            Some(picture) => {
                 // The output does not wait for this client again until it has caught up.
-                cursor.falls_behind();
-                self.continue_at(cursor);
+                picture.cursor.falls_behind();
+                let bytes = self.continue_after(picture);
                 self.show(&bytes);
             }
             None => {
@@ -68,11 +67,14 @@ impl TerminalOutput {
 
     /// Brings the client's terminal into the state of the screen, whatever it shows.
     pub(super) fn show(&mut self, picture: &[u8]) {
-        self.push_picture(self.cursor.offset(), [swb_vt::RESET, picture].concat());
+        self.push_picture(self.cursor.offset(), [swb_vt::RESET, picture].concat(), false);
     }
 
-    pub(super) fn push_picture(&mut self, offset: Offset, bytes: Vec<u8>) {
-        self.queue.push_back(Piece::Picture { offset, bytes, announced: self.options.repaint });
+    /// Queues a picture; `part` if it shows what fits the client's window.
+    pub(super) fn push_picture(&mut self, offset: Offset, bytes: Vec<u8>, part: bool) {
+        let event = StreamEvent::Repaint { offset, bytes: bytes.len() as u64, part };
+        let announced = self.options.repaint.then_some(event);
+        self.queue.push_back(Piece::Picture { offset, bytes, announced });
     }
 }
 

@@ -4,17 +4,20 @@
 //! transport only sends it. [`TerminalInput`] takes keys and sizes. Both end when the transport drops them.
 
 mod cut_out;
+mod direct;
 mod input;
 mod lag_repaint;
 mod output;
 
+use input::Places;
 pub use input::TerminalInput;
 pub use output::{Piece, TerminalOutput};
 
 use crate::execute::Call;
 use crate::filter::Withheld;
+use direct::Reading;
 use std::sync::Arc;
-use swb_engine::{Cursor, Picture, Pty, Session};
+use swb_engine::{Cursor, InputStream, Picture, Pty, Session, SizeClaim};
 use swb_types::{Offset, PtyId, SessionName, Size};
 use swb_wire::control::{StreamOptions, Until};
 use tokio::sync::watch;
@@ -25,6 +28,17 @@ pub struct OpenTerminal {
     pub output: TerminalOutput,
     /// From the client to the program.
     pub input: TerminalInput,
+}
+
+/// What is known about a client before its terminal is opened.
+#[derive(Default)]
+pub(crate) struct NewClient {
+    /// Size of its terminal; `None` if output for any size suits it.
+    pub(crate) window: Option<Size>,
+    /// Its say in the size of the PTY, if it may type.
+    pub(crate) claim: Option<SizeClaim>,
+    /// The stream of its input, if it numbers its bytes.
+    pub(crate) numbered: Option<InputStream>,
 }
 
 /// What a stream begins with.
@@ -50,10 +64,14 @@ impl Opening {
 struct ClientState {
     /// What the filter withheld last, and how often it withheld something (CO-46).
     withheld: Option<(u64, Withheld)>,
-    /// Size of its terminal.
-    window: Size,
+    /// Size of its terminal; `None` if output for any size suits it.
+    window: Option<Size>,
     /// Number of times its input was rejected.
     refusals: u64,
+    /// Number of times that its terminal got another size than the session's, of a client that draws the session's size.
+    sizes_refused: u64,
+    /// How far it has come, if it reads the output itself.
+    reading: Reading,
 }
 
 impl OpenTerminal {
@@ -77,15 +95,14 @@ impl OpenTerminal {
         self.output.cursor.pty().size()
     }
 
-    /// Opens a terminal for a client whose window has the size `window`; `head` is the end of the output at the
-    /// time it attached.
+    /// Opens a terminal for a client; `head` is the end of the output at the time it attached.
     pub(crate) fn new(
         call: &Call<'_>,
         session: Session,
         pty: &Arc<Pty>,
         mut opening: Opening,
         head: Offset,
-        window: Size,
+        client: NewClient,
         options: StreamOptions,
     ) -> Self {
         let until = options.until.map(|Until::Head| head);
@@ -95,11 +112,26 @@ impl OpenTerminal {
         {
             cursor.answers();
         }
-        let (sender, receiver) = watch::channel(ClientState { withheld: None, window, refusals: 0 });
-        let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender);
-        let mut output = TerminalOutput::new(opening, options, until, receiver);
+        let window = client.window;
+        let state = ClientState {
+            withheld: None,
+            window,
+            refusals: 0,
+            sizes_refused: 0,
+            reading: Reading::default(),
+        };
+        let (sender, receiver) = watch::channel(state);
+        // The protocols of clients other than our own promise that each byte is delivered (CO-56).
+        let seat = is_terminal(&options).then(|| Arc::new(pty.seat(!options.repaint)));
+        let places = Places { seat: seat.clone(), claim: client.claim, numbered: client.numbered };
+        let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender, places);
+        let mut output = TerminalOutput::new(opening, options, until, receiver, seat);
+        output.may_read = direct::is_allowed(call.caller, &options);
         if call.caller.is_remote() {
             output.read_remotely();
+        }
+        if options.notify {
+            output.notifications = call.operations.notifications.for_terminal(call.caller.clone());
         }
         Self { output, input }
     }

@@ -48,6 +48,11 @@ impl Editor {
         self.insert(text);
     }
 
+    /// The messages of the history, the newest first.
+    pub fn remembered(&self) -> impl Iterator<Item = String> {
+        self.history.clone().into_iter().rev()
+    }
+
     /// Adds a message to the history.
     pub fn remember(&mut self, message: &str) {
         if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {

@@ -15,7 +15,7 @@ pub enum Key {
     Backspace,
     /// A character.
     Char(char),
-    /// Ctrl with a letter, in lower case.
+    /// Ctrl with a letter, in lower case, or with `]`.
     Ctrl(char),
     /// Delete.
     Delete,
@@ -103,7 +103,7 @@ fn named(press: &KeyPress) -> Option<Key> {
     Some(match press.key.code {
         KeyCode::Backspace if held(swb_vt::Key::ALT) => Key::Ctrl('w'),
         KeyCode::Backspace => Key::Backspace,
-        KeyCode::Char(c @ 'a'..='z') if modifiers == swb_vt::Key::CTRL => Key::Ctrl(c),
+        KeyCode::Char(c @ ('a'..='z' | ']')) if modifiers == swb_vt::Key::CTRL => Key::Ctrl(c),
         KeyCode::Char(_) if held(swb_vt::Key::CTRL) => return None,
         KeyCode::Char(c) if held(swb_vt::Key::ALT) => Key::Alt(press.shifted.unwrap_or(c)),
         KeyCode::Char(_) => Key::Char(press.text?),

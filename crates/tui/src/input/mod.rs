@@ -1,4 +1,7 @@
-//! Input: [`keys`] decodes bytes as keys, [`editor`] edits a message with them.
+//! Input: [`keys`] decodes bytes as keys, [`editor`] edits a message with them, [`completion`] completes commands, and
+//! [`search`] finds earlier messages.
 
+pub mod completion;
 pub mod editor;
 pub mod keys;
+pub mod search;

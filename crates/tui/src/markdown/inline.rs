@@ -1,5 +1,6 @@
 //! Emphasis, code and links within one line.
 
+use crate::images;
 use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
 
@@ -46,16 +47,25 @@ struct Found<'t> {
     literal: bool,
     /// Where a link leads.
     target: Option<&'t str>,
+    /// It is an image.
+    image: bool,
 }
 
 impl Found<'_> {
     fn show(&self, line: &mut StyledLine, depth: usize) {
+        if self.image {
+            line.push(TextStyle::DIM, images::MARK);
+        }
+        if self.image && self.text.is_empty() {
+            return line.push(self.style, &images::name_of(self.target.unwrap_or_default()));
+        }
         if self.literal {
             line.push(self.style, self.text);
         } else {
             add(self.style, self.text, line, depth - 1);
         }
-        if let Some(target) = self.target.filter(|target| *target != self.text) {
+        let target = self.target.filter(|target| *target != self.text && !target.is_empty());
+        if let Some(target) = target {
             line.push(TextStyle::DIM, &format!(" ({target})"));
         }
     }
@@ -71,7 +81,7 @@ fn special<'t>(style: TextStyle, rest: &'t str, before: char) -> Option<Found<'t
             let end = rest.find('>')?;
             let text = rest.get(1..end)?;
             let style = TextStyle { underline: true, ..style };
-            Some(Found { length: end + 1, style, text, literal: true, target: None })
+            Some(Found { length: end + 1, style, text, literal: true, target: None, image: false })
         }
         _ => None,
     }
@@ -90,7 +100,14 @@ fn code<'t>(style: TextStyle, rest: &'t str) -> Option<Found<'t>> {
             let inner = text.strip_prefix(' ').and_then(|text| text.strip_suffix(' '));
             let text = inner.filter(|inner| !inner.trim().is_empty()).unwrap_or(text);
             let style = TextStyle { colour: Some(Colour::Cyan), ..style };
-            return Some(Found { length: at + 2 * ticks, style, text, literal: true, target: None });
+            return Some(Found {
+                length: at + 2 * ticks,
+                style,
+                text,
+                literal: true,
+                target: None,
+                image: false,
+            });
         }
         from = at + length;
     }
@@ -124,7 +141,8 @@ fn emphasis<'t>(style: TextStyle, rest: &'t str, before: char) -> Option<Found<'
             && (length == width || (length > width && width < 3 && length >= 3))
             && !(mark == '_' && after.get(length..)?.chars().next().is_some_and(char::is_alphanumeric));
         if closes {
-            return Some(Found { length: at + 2 * width, style: look, text, literal: false, target: None });
+            let length = at + 2 * width;
+            return Some(Found { length, style: look, text, literal: false, target: None, image: false });
         }
         from = at + length;
     }
@@ -138,7 +156,8 @@ fn link<'t>(style: TextStyle, rest: &'t str, skip: usize) -> Option<Found<'t>> {
     let length = skip + 1 + end + 2 + close + 1;
     let style = TextStyle { underline: true, ..style };
     let address = target.get(..close)?.split_whitespace().next().unwrap_or_default();
-    Some(Found { length, style, text: body.get(..end)?, literal: false, target: Some(address) })
+    let (text, image) = (body.get(..end)?, skip > 0);
+    Some(Found { length, style, text, literal: false, target: Some(address), image })
 }
 
 /// Where the bracket closes that was opened before `text`.
@@ -179,7 +198,9 @@ mod tests {
             ("~~a~~", "<s>a</>"),
             ("`a * b` and ``c ` d``", "<c>a * b</> and <c>c ` d</>"),
             ("[a](http://x)", "<u>a</><d> (http://x)</>"),
-            ("![a](x.png \"t\")", "<u>a</><d> (x.png)</>"),
+            ("![a](x.png \"t\")", "<d>▣ </><u>a</><d> (x.png)</>"),
+            ("![image/png]()", "<d>▣ </><u>image/png</>"),
+            ("![](https://x/y/z.png?w=1)", "<d>▣ </><u>z.png</>"),
             ("<http://x/>", "<u>http://x/</>"),
             ("[http://x](http://x)", "<u>http://x</>"),
             ("größe **日本** ü", "größe <b>日本</> ü"),

@@ -1,35 +1,43 @@
 //! Markdown as it streams in: each line is styled once it is complete, and never touched again.
 //!
-//! [`Markdown::push`] takes pieces split anywhere and returns the complete lines; [`Markdown::partial`] is the rest,
-//! shown as it is until its end has arrived. Only markup within a single line is supported, because that can be shown
-//! without changing earlier lines.
+//! [`Markdown::push`] takes pieces split anywhere and returns the complete lines; [`Markdown::preview`] is the rest as it
+//! would be if it ended here. Only markup within a single line is supported, because that can be shown without changing
+//! earlier lines. The exception are tables: their rows are held until the last one has arrived.
 
+mod code;
 mod inline;
+mod table;
 
 use crate::limits;
 use crate::text::{Colour, StyledLine, TextStyle};
+use code::CodeStyle;
 use inline::spans;
+use table::TableLines;
 
 /// Columns of a rule.
 const RULE: usize = 24;
+/// Columns by which code is indented.
+const CODE_INDENT: usize = 4;
 
 /// The state between two lines.
 #[derive(Debug, Clone, Default)]
 pub struct Markdown {
     rest: String,
     fence: Option<Fence>,
-    /// The beginning of the incomplete line was returned already.
-    continued: bool,
+    table: TableLines,
+    /// The beginning of the incomplete line was returned already, with this style and indentation.
+    continued: Option<(TextStyle, usize)>,
     /// The text is not Markdown: all of it is shown as it is.
     pub verbatim: bool,
 }
 
 /// A block of code that has begun.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Fence {
     mark: char,
     length: usize,
     indent: usize,
+    style: CodeStyle,
 }
 
 impl Markdown {
@@ -42,9 +50,10 @@ impl Markdown {
         let end = whole.rfind('\n').map_or(0, |at| at + 1);
         self.rest = whole.split_off(end);
         for line in whole.split_terminator('\n') {
-            lines.extend(self.line(line.trim_end_matches('\r')));
+            self.line(line.trim_end_matches('\r'), &mut lines);
         }
         while self.rest.len() > limits::LINE {
+            lines.extend(self.table.end());
             lines.push(self.give_up_to(limits::LINE));
         }
         lines
@@ -55,14 +64,25 @@ impl Markdown {
         &self.rest
     }
 
+    /// What may still change: the rows of a table, and the beginning of a line.
+    pub fn preview(&self) -> Vec<StyledLine> {
+        if self.rest.is_empty() && self.table.is_empty() {
+            return Vec::new();
+        }
+        self.clone().finish()
+    }
+
     /// Returns the incomplete line, because something else is shown in between.
     pub fn finish(&mut self) -> Vec<StyledLine> {
         let rest = std::mem::take(&mut self.rest);
+        let mut lines = Vec::new();
         if rest.is_empty() {
-            self.continued = false;
-            return Vec::new();
+            self.continued = None;
+        } else {
+            self.line(&rest, &mut lines);
         }
-        self.line(&rest).into_iter().collect()
+        lines.extend(self.table.end());
+        lines
     }
 
     /// Returns the incomplete line; the text ends, and so does a code block that was not closed.
@@ -72,42 +92,99 @@ impl Markdown {
         lines
     }
 
+    /// Returns the beginning of the incomplete line, as much as fills this many rows of `width` columns, if the line takes
+    /// more. It ends between two words if possible, so that the rest continues on a new row as if it were one line.
+    pub fn give_up_rows(&mut self, rows: usize, width: usize) -> Option<StyledLine> {
+        if rows == 0 || self.preview().last().is_none_or(|line| line.fold(width).len() <= rows) {
+            return None;
+        }
+        let fits = |at: &usize| {
+            let mut begun = self.clone();
+            begun.rest.truncate(*at);
+            begun.preview().last().is_none_or(|line| line.fold(width).len() <= rows)
+        };
+        // The row of a word's end only grows with the word, so that the last one that fits can be searched for.
+        let words: Vec<usize> = self.rest.match_indices(' ').map(|(at, _)| at + 1).collect();
+        let fitting = words.partition_point(fits);
+        let spoken = words.get(..fitting).unwrap_or_default();
+        // Marks that are open there would be shown as they are, and so would those that close them.
+        let complete = |at: &&usize| self.rest.get(..**at).is_some_and(is_balanced);
+        let end = spoken.iter().rev().find(complete).or(spoken.last()).copied();
+        let characters: Vec<usize> = self.rest.char_indices().map(|(at, _)| at).collect();
+        let anywhere = || characters.get(characters.partition_point(fits).saturating_sub(1)).copied();
+        Some(self.give_up_to(end.or_else(anywhere).unwrap_or(self.rest.len()).max(1)))
+    }
+
     /// Returns the first bytes of a line that is too long to wait for its end.
-    pub fn give_up_to(&mut self, bytes: usize) -> StyledLine {
-        let end =
-            (0..=bytes.min(self.rest.len())).rev().find(|at| self.rest.is_char_boundary(*at)).unwrap_or(0);
+    fn give_up_to(&mut self, bytes: usize) -> StyledLine {
+        let end = self.rest.ceil_char_boundary(bytes);
         let begin: String = self.rest.drain(..end).collect();
-        self.continued = true;
-        match self.fence {
-            Some(fence) => code(&begin, fence.indent),
-            None => StyledLine::new(TextStyle::PLAIN, &begin).verbatim(),
+        if let Some(fence) = &mut self.fence {
+            self.continued = Some((TextStyle::PLAIN, 0));
+            return code(fence.style.line(&begin), &begin, fence.indent);
+        }
+        let (style, indent) = match self.continued {
+            Some(continued) => continued,
+            None => continuation(&begin),
+        };
+        match self.continued.replace((style, indent)) {
+            Some(_) => continued_line(style, indent, &begin),
+            None if self.verbatim => StyledLine::new(TextStyle::PLAIN, &begin),
+            None => block(&begin),
         }
     }
 
-    fn line(&mut self, line: &str) -> Option<StyledLine> {
-        if self.verbatim {
-            return Some(StyledLine::new(TextStyle::PLAIN, line));
-        }
-        if std::mem::take(&mut self.continued) {
-            return Some(match self.fence {
-                Some(_) => code(line, 0),
-                None => spans(TextStyle::PLAIN, line, StyledLine::default()),
+    fn line(&mut self, line: &str, lines: &mut Vec<StyledLine>) {
+        if let Some((style, indent)) = self.continued.take() {
+            return lines.push(match &mut self.fence {
+                Some(fence) => code(fence.style.line(line), line, 0),
+                None if self.verbatim => StyledLine::new(TextStyle::PLAIN, line),
+                None => continued_line(style, indent, line),
             });
         }
-        if let Some(fence) = self.fence {
-            let closed = fence.closes(line);
-            if closed {
-                self.fence = None;
-            }
-            return (!closed).then(|| code(line, fence.indent));
+        if self.verbatim {
+            return lines.push(StyledLine::new(TextStyle::PLAIN, line));
         }
+        if let Some(fence) = &mut self.fence {
+            if fence.closes(line) {
+                self.fence = None;
+            } else {
+                lines.push(code(fence.style.line(line), line, fence.indent));
+            }
+            return;
+        }
+        if table::is_row(line) {
+            return lines.extend(self.table.push(line));
+        }
+        lines.extend(self.table.end());
         if let Some((fence, language)) = Fence::open(line) {
             self.fence = Some(fence);
-            return (!language.is_empty())
-                .then(|| StyledLine::new(TextStyle::DIM, &format!("    {language}")));
+            if !language.is_empty() {
+                lines.push(StyledLine::new(TextStyle::DIM, &format!("    {language}")));
+            }
+            return;
         }
-        Some(block(line))
+        lines.push(block(line));
     }
+}
+
+/// The style and the indentation with which a line continues.
+fn continuation(begin: &str) -> (TextStyle, usize) {
+    let body = begin.trim_start();
+    let style = match heading(body) {
+        Some((level, _)) => heading_style(level),
+        None => TextStyle::PLAIN,
+    };
+    (style, block(begin).hang())
+}
+
+fn continued_line(style: TextStyle, indent: usize, text: &str) -> StyledLine {
+    spans(style, text, StyledLine::new(TextStyle::PLAIN, &" ".repeat(indent))).hanging(indent)
+}
+
+/// Whether marks of emphasis and code come in pairs.
+fn is_balanced(text: &str) -> bool {
+    ["`", "**", "_"].iter().all(|mark| text.matches(mark).count() % 2 == 0)
 }
 
 impl Fence {
@@ -120,20 +197,29 @@ impl Fence {
         if length < 3 || (mark == '`' && language.contains('`')) {
             return None;
         }
-        Some((Self { mark, length, indent: line.len() - body.len() }, language))
+        Some((
+            Self { mark, length, indent: line.len() - body.len(), style: CodeStyle::of(language) },
+            language,
+        ))
     }
 
-    fn closes(self, line: &str) -> bool {
+    fn closes(&self, line: &str) -> bool {
         let body = line.trim();
         body.chars().count() >= self.length && body.chars().all(|c| c == self.mark)
     }
 }
 
-fn code(line: &str, indent: usize) -> StyledLine {
-    let blanks = line.len() - line.trim_start_matches(' ').len();
-    let text = line.get(blanks.min(indent)..).unwrap_or_default();
-    let line = StyledLine::new(TextStyle::PLAIN, "    ").with(TextStyle::of(Colour::Cyan), text);
-    line.hanging(4).verbatim()
+/// A line of code, from pieces with their styles; `indent` blanks at its beginning belong to the block around it.
+fn code(pieces: Vec<(TextStyle, String)>, text: &str, indent: usize) -> StyledLine {
+    let blanks = text.len() - text.trim_start_matches(' ').len();
+    let mut skipped = blanks.min(indent);
+    let mut line = StyledLine::new(TextStyle::PLAIN, &" ".repeat(CODE_INDENT));
+    for (style, piece) in pieces {
+        let cut = skipped.min(piece.len());
+        skipped -= cut;
+        line.push(style, piece.get(cut..).unwrap_or_default());
+    }
+    line.hanging(CODE_INDENT).verbatim()
 }
 
 /// A line outside of code.
@@ -141,9 +227,8 @@ fn block(line: &str) -> StyledLine {
     let body = line.trim_start();
     let indent = line.len() - body.len();
     let plain = |text: &str| StyledLine::new(TextStyle::PLAIN, text);
-    if let Some(text) = heading(body) {
-        let style = TextStyle { underline: body.starts_with("# "), ..TextStyle::BOLD };
-        return spans(style, text, StyledLine::default());
+    if let Some((level, text)) = heading(body) {
+        return spans(heading_style(level), text, StyledLine::default());
     }
     if is_rule(body) {
         return StyledLine::new(TextStyle::DIM, &"─".repeat(RULE));
@@ -152,11 +237,6 @@ fn block(line: &str) -> StyledLine {
         let line = plain(&" ".repeat(indent)).with(TextStyle::DIM, "│ ");
         let italic = TextStyle { italic: true, ..TextStyle::DIM };
         return spans(italic, quoted.trim_start(), line).hanging(indent + 2);
-    }
-    if body.starts_with('|') && body.trim_end().ends_with('|') && body.len() > 1 {
-        let separator = body.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-        let style = if separator { TextStyle::DIM } else { TextStyle::PLAIN };
-        return StyledLine::new(style, line).verbatim();
     }
     match item(body) {
         Some((mark, text)) => {
@@ -167,11 +247,17 @@ fn block(line: &str) -> StyledLine {
     }
 }
 
-fn heading(body: &str) -> Option<&str> {
+/// The level of a heading and its text.
+fn heading(body: &str) -> Option<(usize, &str)> {
     let text = body.trim_start_matches('#');
     let level = body.len() - text.len();
     let text = text.strip_prefix(' ').filter(|_| (1..=6).contains(&level))?;
-    Some(text.trim().trim_end_matches('#').trim_end())
+    Some((level, text.trim().trim_end_matches('#').trim_end()))
+}
+
+/// The higher the level, the more a heading stands out.
+fn heading_style(level: usize) -> TextStyle {
+    TextStyle { underline: level == 1, italic: level > 2, ..TextStyle::BOLD }
 }
 
 fn is_rule(body: &str) -> bool {
@@ -201,7 +287,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "# Title\n\nSome *text* with `code`.\n\n- one\n- **two**\n  1. three\n- [x] done\n\n\
-        ```rust\nfn main() {\n    body();\n}\n```\n> quoted\n\n---\n| a | b |\n|---|---|\nlast";
+        ```rust\nfn main() {\n    body();\n}\n```\n> quoted\n\n---\n| a | b |\n|---|---|\n| 1 | 2 |\nlast";
 
     fn lines(pieces: &[&str]) -> Vec<StyledLine> {
         let mut markdown = Markdown::default();
@@ -212,7 +298,9 @@ mod tests {
 
     #[test]
     fn blocks_are_distinguished() {
-        let shown: Vec<String> = lines(&[TEXT]).iter().map(StyledLine::plain).collect();
+        let rows =
+            lines(&[TEXT]).iter().flat_map(|line| line.fold(80)).map(|row| row.plain()).collect::<Vec<_>>();
+        let shown: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
         insta::assert_snapshot!(shown.join("\n"), @r"
         Title
 
@@ -230,8 +318,11 @@ mod tests {
         │ quoted
 
         ────────────────────────
-        | a | b |
-        |---|---|
+        ┌───┬───┐
+        │ a │ b │
+        ├───┼───┤
+        │ 1 │ 2 │
+        └───┴───┘
         last
         ");
     }
@@ -246,25 +337,49 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_line_is_raw() {
+    fn an_incomplete_line_is_styled_as_far_as_it_goes() {
         let mut markdown = Markdown::default();
-        assert!(markdown.push("some **bo").is_empty());
-        assert_eq!(markdown.partial(), "some **bo");
-        let line = markdown.push("ld**\nnext").remove(0);
-        assert_eq!(line, StyledLine::new(TextStyle::PLAIN, "some ").with(TextStyle::BOLD, "bold"));
+        assert!(markdown.preview().is_empty() && markdown.push("- some **bo").is_empty());
+        assert_eq!(markdown.preview()[0].plain(), "• some **bo");
+        assert!(markdown.push("ld**").is_empty());
+        assert_eq!(markdown.preview()[0].plain(), "• some bold");
+        let line = markdown.push("\nnext").remove(0);
+        assert_eq!(line.plain(), "• some bold");
         assert_eq!(markdown.partial(), "next");
     }
 
     #[test]
-    fn a_long_line_is_returned_in_parts() {
+    fn the_rows_of_a_table_are_held_until_its_end() {
         let mut markdown = Markdown::default();
-        markdown.push("- ähnlich wie immer");
-        assert_eq!(markdown.give_up_to(3).plain(), "- ", "no character is cut");
-        assert_eq!(markdown.partial(), "ähnlich wie immer");
+        assert!(markdown.push("| a | b |\n|---|---|\n| 1 |").is_empty());
+        let rows = markdown.preview()[0].fold(80);
+        assert_eq!(rows[3].plain(), "│ 1 │   │");
         assert_eq!(
-            markdown.push("\n- next\n").iter().map(StyledLine::plain).collect::<Vec<_>>(),
-            ["ähnlich wie immer", "• next"]
+            markdown.push(" 2 |\n\n").iter().map(StyledLine::plain).collect::<Vec<_>>(),
+            ["| a | b |\n| 1 | 2 |", ""]
         );
+        assert!(markdown.preview().is_empty());
+        let plain = lines(&["| no table |\ntext"]);
+        assert_eq!(plain.iter().map(StyledLine::plain).collect::<Vec<_>>(), ["| no table |", "text"]);
+    }
+
+    #[test]
+    fn a_long_line_is_returned_in_rows_that_read_like_one_line() {
+        let text = format!("- {}**bold words** {}end", "word ".repeat(40), "more ".repeat(40));
+        let rows = |lines: &[StyledLine]| -> Vec<String> {
+            let rows = lines.iter().flat_map(|line| line.fold(30));
+            rows.map(|row| row.plain().trim_end().to_owned()).collect()
+        };
+        let (mut markdown, mut shown) = (Markdown::default(), Vec::new());
+        for piece in text.split_inclusive(' ') {
+            shown.extend(markdown.push(piece));
+            shown.extend(markdown.give_up_rows(3, 30));
+            assert!(markdown.preview()[0].fold(30).len() <= 4);
+        }
+        shown.extend(markdown.push("\n"));
+        assert_eq!(rows(&shown), rows(&lines(&[&text])));
+        markdown.push("ähnlich");
+        assert_eq!(markdown.give_up_rows(1, 3).unwrap().plain(), "ähn", "no character is cut");
         assert_eq!(markdown.push(&"x".repeat(2 * limits::LINE + 1)).len(), 2);
     }
 

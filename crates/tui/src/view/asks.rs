@@ -1,5 +1,6 @@
 //! What waits for the user: approvals, answered with one key, and questions, answered with a number or words.
 
+use super::diff;
 use super::transcript::parameters;
 use crate::event::{ApprovalChoice, ApprovalPrompt, QuestionEntry, QuestionPrompt};
 use crate::input::keys::Key;
@@ -150,7 +151,13 @@ fn approval_lines(approval: &ApprovalPrompt) -> Vec<StyledLine> {
         .lines()
         .map(|line| StyledLine::new(TextStyle::PLAIN, &format!("  {line}")).hanging(2));
     lines.extend(reason);
-    lines.extend(parameters(&approval.parameters));
+    match diff::edits(&approval.parameters) {
+        Some((edits, rest)) => {
+            lines.extend(parameters(&rest));
+            lines.extend(edits);
+        }
+        None => lines.extend(parameters(&approval.parameters)),
+    }
     if lines.len() > limits::ASK_LINES {
         let more = lines.len() - limits::ASK_LINES;
         lines.truncate(limits::ASK_LINES);

@@ -3,4 +3,5 @@
 
 pub mod asks;
 pub mod canvas;
+mod diff;
 pub mod transcript;

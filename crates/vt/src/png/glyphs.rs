@@ -1,10 +1,13 @@
-//! What characters look like: from the font, or from [`drawn`] where cells have to meet.
+//! What characters look like: from the fonts, or from [`drawn`] where cells have to meet.
 
 use super::{BASELINE, HEIGHT, WIDTH, drawn};
 use crate::limits;
 use ab_glyph::{Font, FontRef, GlyphId, PxScale, ScaleFont, point};
 use std::collections::HashMap;
 use std::io;
+
+/// How much higher than a cell a font of another design may be.
+const ROOM: f32 = 1.5;
 
 /// Width of the frame around nothing, in pixels from the cell's edge.
 const INSET: usize = 1;
@@ -44,18 +47,21 @@ impl Mask {
     }
 }
 
-pub(super) struct Glyphs {
+pub(super) struct Glyphs<'a> {
     regular: FontRef<'static>,
     bold: FontRef<'static>,
+    /// The font for what the others lack.
+    further: Option<FontRef<'a>>,
     known: HashMap<(char, usize, bool), Mask>,
 }
 
-impl Glyphs {
-    pub(super) fn new() -> io::Result<Self> {
+impl<'a> Glyphs<'a> {
+    pub(super) fn new(further: Option<&'a [u8]>) -> io::Result<Self> {
         let font = |bytes| FontRef::try_from_slice(bytes).map_err(io::Error::other);
         Ok(Self {
             regular: font(dejavu::sans_mono::regular())?,
             bold: font(dejavu::sans_mono::bold())?,
+            further: further.and_then(|bytes| FontRef::try_from_slice_and_index(bytes, 0).ok()),
             known: HashMap::new(),
         })
     }
@@ -66,18 +72,35 @@ impl Glyphs {
             self.known.clear();
         }
         let font = if bold { &self.bold } else { &self.regular };
-        self.known.entry((c, cells, bold)).or_insert_with(|| make(font, c, cells))
+        let further = self.further.as_ref();
+        self.known.entry((c, cells, bold)).or_insert_with(|| make(font, further, c, cells))
     }
 }
 
-fn make(font: &FontRef<'_>, c: char, cells: usize) -> Mask {
-    let c = STAND_INS.iter().find(|(lacking, _)| *lacking == c).map_or(c, |(_, close)| *close);
+/// Whether a character comes from neither our font nor our hand.
+pub(super) fn is_lacking(c: char) -> bool {
+    let c = stand_in(c);
+    let drawn = c <= '~' || drawn::mask(c).is_some() || is_invisible(c);
+    let font = || FontRef::try_from_slice(dejavu::sans_mono::regular());
+    !drawn && font().is_ok_and(|font| font.glyph_id(c) == GlyphId(0))
+}
+
+/// A character, or one that is close to it.
+fn stand_in(c: char) -> char {
+    STAND_INS.iter().find(|(lacking, _)| *lacking == c).map_or(c, |(_, close)| *close)
+}
+
+fn make(font: &FontRef<'_>, further: Option<&FontRef<'_>>, c: char, cells: usize) -> Mask {
+    let c = stand_in(c);
     if let Some(mask) = drawn::mask(c) {
         return mask;
     }
     match font.glyph_id(c) {
         GlyphId(0) if is_invisible(c) => Mask::default(),
-        GlyphId(0) => frame(cells * WIDTH),
+        GlyphId(0) => match further.map(|font| (font, font.glyph_id(c))) {
+            Some((font, id)) if id != GlyphId(0) => fitted(font, id, cells),
+            _ => frame(cells * WIDTH),
+        },
         id => outline(font, id, cells),
     }
 }
@@ -91,6 +114,18 @@ fn outline(font: &FontRef<'_>, id: GlyphId, cells: usize) -> Mask {
     // The size at which the font's advance is a cell's width.
     let scale =
         PxScale::from(WIDTH as f32 * font.height_unscaled() / font.h_advance_unscaled(font.glyph_id('x')));
+    scaled(font, id, cells, scale)
+}
+
+/// A glyph of another font, as large as its cells allow.
+fn fitted(font: &FontRef<'_>, id: GlyphId, cells: usize) -> Mask {
+    let (width, height) = (font.h_advance_unscaled(id).max(1.0), font.height_unscaled().max(1.0));
+    // The height of a font has room for accents above and below, which may leave the cell.
+    let scale = ((cells * WIDTH) as f32 / width).min(HEIGHT as f32 * ROOM / height);
+    scaled(font, id, cells, PxScale::from(scale * height))
+}
+
+fn scaled(font: &FontRef<'_>, id: GlyphId, cells: usize, scale: PxScale) -> Mask {
     let advance = font.as_scaled(scale).h_advance(id);
     let left = ((cells * WIDTH) as f32 - advance).max(0.0) / 2.0;
     let glyph = id.with_scale_and_position(scale, point(left, BASELINE as f32));
@@ -119,4 +154,34 @@ fn frame(width: usize) -> Mask {
         mask.set(right, y, u8::MAX);
     }
     mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_font_is_needed_for_what_ours_lacks_only() {
+        for c in ['a', 'é', '─', '█', '⣿', '⏺', '\u{200d}', '✓'] {
+            assert!(!is_lacking(c), "{c}");
+        }
+        for c in ['日', '한', '😀'] {
+            assert!(is_lacking(c), "{c}");
+        }
+    }
+
+    #[test]
+    fn a_glyph_of_another_font_stays_near_its_cells() {
+        let other = FontRef::try_from_slice(dejavu::sans_mono::regular()).unwrap();
+        let mask = fitted(&other, other.glyph_id('M'), 2);
+        assert!(mask.left >= -1 && mask.left + mask.width as isize <= 2 * WIDTH as isize + 1, "{mask:?}");
+        assert!(mask.top >= -2 && mask.alpha.iter().any(|alpha| *alpha > 0));
+    }
+
+    #[test]
+    fn a_broken_font_leaves_boxes() {
+        let mut glyphs = Glyphs::new(Some(b"no font")).unwrap();
+        let ink: usize = glyphs.mask('日', 2, false).alpha.iter().filter(|alpha| **alpha > 0).count();
+        assert_eq!(ink, frame(2 * WIDTH).alpha.iter().filter(|alpha| **alpha > 0).count());
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! One row of cells is painted and compressed at a time, so that a giant screen costs no giant memory. Text is drawn with
 //! DejaVu Sans Mono; lines, blocks and braille are drawn by hand ([`drawn`]), so that they meet. What the
-//! font does not have, Chinese and most emoji above all, is an empty box.
+//! font does not have, Chinese and most emoji above all, comes from a font of the caller, or is an empty box.
 
 mod drawn;
 mod glyphs;
@@ -30,6 +30,21 @@ const UNDERLINE: usize = 18;
 const DIM: u8 = 153;
 const CURSOR_OPACITY: u8 = 128;
 
+/// What a picture shows besides the screen, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PngOptions<'a> {
+    /// Lines of scrollback above the screen; as many as there are, at most.
+    pub scrollback: usize,
+    /// A font file for characters that DejaVu Sans Mono lacks; of a collection, its first font. One that cannot be read is
+    /// ignored.
+    pub font: Option<&'a [u8]>,
+}
+
+/// Whether the built-in font lacks a character that is not drawn in another way.
+pub fn needs_font(c: char) -> bool {
+    glyphs::is_lacking(c)
+}
+
 impl Screen {
     /// The screen as a PNG file, with the cursor if it is shown.
     ///
@@ -37,18 +52,37 @@ impl Screen {
     ///
     /// None that anyone has seen: the picture is written to memory.
     pub fn to_png(&self) -> io::Result<Vec<u8>> {
+        self.to_png_with(PngOptions::default())
+    }
+
+    /// The same with scrollback and another font.
+    ///
+    /// # Errors
+    ///
+    /// If the picture has more rows of pixels than a PNG file can have.
+    pub fn to_png_with(&self, options: PngOptions<'_>) -> io::Result<Vec<u8>> {
         let size = self.size();
         let mut file = Vec::new();
-        let (width, height) = (u32::from(size.cols()) * WIDTH as u32, u32::from(size.rows()) * HEIGHT as u32);
+        let above = options.scrollback.min(self.scrollback_len());
+        let rows = above + usize::from(size.rows());
+        let height = u32::try_from(rows * HEIGHT).map_err(io::Error::other)?;
+        let width = u32::from(size.cols()) * WIDTH as u32;
         let mut encoder = png::Encoder::new(&mut file, width, height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         let mut writer = encoder.write_header()?;
         let mut pixels = writer.stream_writer()?;
-        let mut glyphs = Glyphs::new()?;
+        let mut glyphs = Glyphs::new(options.font)?;
+        // Scrollback is that of the main screen, whatever a program shows instead.
+        for cells in self.terminal().primary.buffer.scrollback(above) {
+            let mut stripe = Stripe::new(size.cols().into(), self.special(BACKGROUND));
+            self.paint_cells(&cells, &mut stripe, &mut glyphs);
+            pixels.write_all(stripe.bytes())?;
+        }
         for y in 0..usize::from(size.rows()) {
             let mut stripe = Stripe::new(size.cols().into(), self.special(BACKGROUND));
-            self.paint_row(y, &mut stripe, &mut glyphs);
+            self.paint_cells(self.cells(y), &mut stripe, &mut glyphs);
+            self.paint_cursor(y, &mut stripe);
             pixels.write_all(stripe.bytes())?;
         }
         pixels.finish()?;
@@ -56,11 +90,13 @@ impl Screen {
         Ok(file)
     }
 
-    fn paint_row(&self, y: usize, stripe: &mut Stripe, glyphs: &mut Glyphs) {
-        let cells = self.cells(y as isize);
+    fn paint_cells(&self, cells: &[Cell], stripe: &mut Stripe, glyphs: &mut Glyphs<'_>) {
         for (x, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_spacer()) {
             self.paint_cell(x * WIDTH, cell, stripe, glyphs);
         }
+    }
+
+    fn paint_cursor(&self, y: usize, stripe: &mut Stripe) {
         let cursor = self.cursor();
         if cursor.visible && usize::from(cursor.row) == y {
             let left = usize::from(cursor.col) * WIDTH;
@@ -73,7 +109,7 @@ impl Screen {
         }
     }
 
-    fn paint_cell(&self, left: usize, cell: &Cell, stripe: &mut Stripe, glyphs: &mut Glyphs) {
+    fn paint_cell(&self, left: usize, cell: &Cell, stripe: &mut Stripe, glyphs: &mut Glyphs<'_>) {
         let has = |bit| cell.attrs.has(bit);
         let mut fg = self.color(cell.fg, FOREGROUND);
         let mut bg = self.color(cell.bg, BACKGROUND);

@@ -14,5 +14,6 @@ mod png;
 mod queries;
 mod recordings;
 mod roundtrip;
+mod short_way;
 mod skip;
 mod views;

@@ -11,7 +11,7 @@ use super::turns::{Capture, EventItem, Turn};
 use crate::frame::{LengthPrefixed, PREFIX, prefix};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::borrow::Cow;
-use swb_types::{Role, Scope, SessionName};
+use swb_types::{Offset, Role, Scope, SessionName};
 
 /// The only protocol version (CO-11).
 pub const VERSION: u32 = 1;
@@ -135,6 +135,9 @@ pub fn parse_operation(body: &[u8]) -> Result<Operation, BadMessage> {
         "revoke" => Operation::Revoke(fields(text, "revoke")?),
         "whoami" => Operation::Whoami(fields(text, "whoami")?),
         "filter" => Operation::Filter(fields(text, "filter")?),
+        "mute" => Operation::Mute(fields(text, "mute")?),
+        "notifications" => Operation::Notifications(fields(text, "notifications")?),
+        "notify_test" => Operation::NotifyTest(fields(text, "notify_test")?),
         // CO-49: `resize` is valid in stream mode only, so it is an unknown command here.
         unknown => return Err(BadMessage::unknown_command(unknown)),
     };
@@ -148,11 +151,23 @@ pub fn parse_client_control(body: &[u8]) -> Option<ClientControl> {
         cols: u16,
         rows: u16,
     }
+    #[derive(Deserialize)]
+    struct Reached {
+        offset: Offset,
+    }
     let text = object(body).ok()?;
     match command_name(text).ok()?.as_ref() {
         "resize" => {
             let Size { cols, rows } = fields(text, "resize").ok()?;
             Some(ClientControl::Resize { cols, rows })
+        }
+        "position" => {
+            let Reached { offset } = fields(text, "position").ok()?;
+            Some(ClientControl::Position { offset })
+        }
+        "indirect" => {
+            let Reached { offset } = fields(text, "indirect").ok()?;
+            Some(ClientControl::Indirect { offset })
         }
         "detach" => Some(ClientControl::Detach),
         _ => None,

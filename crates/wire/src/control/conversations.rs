@@ -35,7 +35,7 @@ impl Approval {
     }
 }
 
-/// Lists conversations, or searches the messages of saved ones.
+/// Lists conversations, or searches the messages of all of them, live or saved.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct History {
     /// Only conversations of this directory.
@@ -44,6 +44,9 @@ pub struct History {
     /// Words that a message has to contain, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
+    /// Whether to list the messages of users instead, the newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<bool>,
     /// Number of results to skip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
@@ -90,6 +93,9 @@ pub struct Workspace {
     /// File mode creation mask for new files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
+    /// Remove it from the list instead; its directory stays, and so do its conversations.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub forget: bool,
 }
 
 /// Lists the agents that can be chosen.
@@ -225,6 +231,17 @@ pub struct HitItem {
     pub excerpt: String,
 }
 
+/// A message of a user.
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
+pub struct PromptItem {
+    /// The conversation.
+    pub session: String,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+    /// Its text; very long ones are cut.
+    pub text: String,
+}
+
 /// Conversations, the newest first; or messages, the best match first.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct HistoryReply {
@@ -236,6 +253,9 @@ pub struct HistoryReply {
     /// Messages that contain the words.
     #[serde(default)]
     pub hits: Vec<HitItem>,
+    /// Messages of users, if they were requested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<PromptItem>,
     /// Whether there are more results.
     #[serde(default)]
     pub more: bool,

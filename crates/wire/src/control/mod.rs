@@ -15,6 +15,7 @@ mod codec;
 mod conversations;
 mod error;
 pub mod inherited;
+mod notify;
 mod operation;
 mod reply;
 pub mod schema;
@@ -34,10 +35,14 @@ pub use codec::{
 pub use conversations::{
     Agents, AgentsReply, Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply,
     ChatAgentItem, ChoiceItem, Conversation, ConversationItem, ConversationReply, Forget, History,
-    HistoryReply, HitItem, MessageItem, PartItem, Workspace, WorkspaceItem, WorkspaceReply, Workspaces,
-    WorkspacesReply,
+    HistoryReply, HitItem, MessageItem, PartItem, PromptItem, Workspace, WorkspaceItem, WorkspaceReply,
+    Workspaces, WorkspacesReply,
 };
 pub use error::{BadMessage, ErrorCode, ErrorReply};
+pub use notify::{
+    MeansItem, Mute, MuteItem, MuteReply, NotificationItem, NotificationKind, Notifications,
+    NotificationsReply, NotifyTest, NotifyTestReply, TerminalMeans, TestItem,
+};
 pub use operation::{
     Attach, Create, Handshake, Kill, Logs, Ls, Operation, Restart, Send, SessionKill, SessionLs, Shell,
     Shutdown, Start, StreamOptions, Until, Upgrade,
@@ -50,7 +55,7 @@ pub use reply::{
 pub use screen::{
     Keys, KeysReply, Screen, ScreenFormat, ScreenReply, SendReply, Wait, WaitOutcome, WaitReply, WaitUntil,
 };
-pub use stream::{ClientControl, StreamEvent};
+pub use stream::{ClientControl, ExitCause, StreamEvent};
 pub use tunnel::{
     Tunnel, TunnelAnswer, TunnelEnd, TunnelEvent, TunnelItem, TunnelReply, TunnelRevoke, TunnelState,
     Tunnels, TunnelsReply,

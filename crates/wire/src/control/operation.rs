@@ -7,6 +7,7 @@ use super::base64::Base64;
 use super::conversations::{
     Agents, Approval, Approvals, Conversation, Forget, History, Workspace, Workspaces,
 };
+use super::notify::{Mute, Notifications, NotifyTest};
 use super::screen::{Keys, Screen, Wait};
 use super::tunnel::{Tunnel, TunnelAnswer, TunnelRevoke, Tunnels};
 use super::turns::{Ask, Capture, Events, Explain, Hook, Paste, Relay, Turn, Turns};
@@ -140,6 +141,13 @@ pub enum Operation {
     Whoami(Whoami),
     /// *Addition*: switches the filter for input from elsewhere.
     Filter(Filter),
+    /// *Addition*: mutes notifications about a session.
+    Mute(Mute),
+    /// *Addition*: returns how notifications are sent.
+    Notifications(Notifications),
+    /// *Addition*: tries the notifications out.
+    #[serde(rename = "notify_test")]
+    NotifyTest(NotifyTest),
 }
 
 impl Operation {
@@ -166,6 +174,9 @@ impl Operation {
             Self::Kill(_) => "kill",
             Self::Logs(_) => "logs",
             Self::Ls(_) => "ls",
+            Self::Mute(_) => "mute",
+            Self::Notifications(_) => "notifications",
+            Self::NotifyTest(_) => "notify_test",
             Self::Paste(_) => "paste",
             Self::Relay(_) => "relay",
             Self::Restart(_) => "restart",
@@ -299,6 +310,12 @@ pub struct Attach {
     /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
+    /// *Addition*: send notifications about agents, for the client's terminal.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub notify: bool,
+    /// *Addition*: read output from shared memory where the daemon offers that.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub direct: bool,
 }
 
 impl Attach {
@@ -324,6 +341,8 @@ impl Attach {
             scrollback: self.scrollback,
             sizes: self.sizes,
             input: self.input,
+            notify: self.notify,
+            direct: self.direct,
         }
     }
 }
@@ -352,6 +371,10 @@ pub struct StreamOptions {
     pub sizes: bool,
     /// The stream that the input belongs to.
     pub input: Option<u64>,
+    /// Send notifications about agents.
+    pub notify: bool,
+    /// Read output from shared memory where the daemon offers that.
+    pub direct: bool,
 }
 
 impl StreamOptions {
@@ -427,6 +450,12 @@ pub struct Shell {
     /// *Addition*: the stream that the input belongs to; its bytes are counted across connections. Not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
+    /// *Addition*: send notifications about agents, for the client's terminal.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub notify: bool,
+    /// *Addition*: read output from shared memory where the daemon offers that.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub direct: bool,
 }
 
 impl Shell {
@@ -455,6 +484,8 @@ impl Shell {
             scrollback: self.scrollback,
             sizes: self.sizes,
             input: self.input,
+            notify: self.notify,
+            direct: self.direct,
         }
     }
 }

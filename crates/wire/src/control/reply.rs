@@ -164,6 +164,14 @@ pub struct SessionDetails {
     /// The state of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentItem>,
+    /// Number of its newest turn.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde calls")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// State of a session.
@@ -293,6 +301,10 @@ pub struct DaemonStatus {
     pub auto: bool,
     /// When it was started, in Unix milliseconds.
     pub started: u64,
+    /// The configuration file that it was given or would read in its usual place; absent for a daemon that does not report
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
 }
 
 /// One dialect, in the reply to `status`.

@@ -1,5 +1,7 @@
 //! Control messages of stream mode.
 
+use super::notify::NotificationKind;
+use super::operation::is_false;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swb_types::Offset;
@@ -17,16 +19,39 @@ pub enum ClientControl {
     },
     /// The client detaches; the session continues.
     Detach,
+    /// *Addition*: a direct reader has read the output up to here.
+    Position {
+        /// Position after the last byte it has read.
+        offset: Offset,
+    },
+    /// *Addition*: a direct reader has stopped reading: the daemon sends it the output from here on.
+    Indirect {
+        /// Position after the last byte it has read.
+        offset: Offset,
+    },
+}
+
+/// What ended a process that did not exit by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitCause {
+    /// It was killed on request.
+    Killed,
+    /// Its keeper ended.
+    KeeperLost,
 }
 
 /// A control message of the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The process has ended for good (CO-61).
     PtyExited {
         /// Its exit code, or 128 plus the signal.
         code: i32,
+        /// *Addition*: why it has ended, for clients with `offsets` or `repaint`, unless it exited by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<ExitCause>,
     },
     /// The process has ended and will be restarted on the same connection (CO-62).
     PtyRestarting {
@@ -54,7 +79,17 @@ pub enum StreamEvent {
         offset: Offset,
         /// Length of the picture, which may take several data frames.
         bytes: u64,
+        /// It shows the part that fits the client's window; no output continues it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        part: bool,
     },
+    /// *Addition*: the client reads the output itself from here on, in the memory whose descriptor comes with the event.
+    Direct {
+        /// Position of the first byte to read there.
+        offset: Offset,
+    },
+    /// *Addition*: the client is to stop reading the output itself, and to report how far it came.
+    Indirect,
     /// *Addition*: from here on the output is for a terminal of another size.
     Resized {
         /// Columns.
@@ -63,5 +98,14 @@ pub enum StreamEvent {
         rows: u16,
         /// Number of the size: how often it was changed.
         generation: u32,
+    },
+    /// *Addition*: a notification for the client's terminal.
+    Notification {
+        /// The session that it is about; another one than that of the stream, or the same.
+        session: String,
+        /// What it is about.
+        notification: NotificationKind,
+        /// The same for people.
+        text: String,
     },
 }

@@ -363,9 +363,22 @@ pub struct AskReply {
     /// The evidence for that, with `asking`; why nothing was typed, with `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The prompt with which the program asks for more lines, if that is what it waits for, with `asking`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more: Option<String>,
+    /// The turns of the lines before the last one, with `turn`: of a program that took each line for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<TurnObject>,
     /// The turn, with `turn`.
     #[serde(flatten)]
     pub turn: Option<TurnObject>,
+}
+
+impl AskReply {
+    /// A reply with nothing but what happened.
+    pub fn of(met: AskResult) -> Self {
+        Self { ok: true, met, asking: false, detail: None, more: None, earlier: Vec::new(), turn: None }
+    }
 }
 
 /// What ended an `ask`.

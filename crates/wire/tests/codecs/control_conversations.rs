@@ -15,6 +15,7 @@ fn requests_are_read_and_written() {
         json!({"cmd": "approval", "approval": "auth-1", "ack": true}),
         json!({"cmd": "approval", "approval": "auth-1", "approved": false, "option": "o", "always": true}),
         json!({"cmd": "history"}),
+        json!({"cmd": "history", "prompts": true, "limit": 7}),
         json!({"cmd": "history", "workspace": "/w", "search": "a b", "offset": 5, "limit": 7}),
         json!({"cmd": "conversation", "session": "a"}),
         json!({"cmd": "conversation", "session": "a", "cursor": "1.2.3"}),

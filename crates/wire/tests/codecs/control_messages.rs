@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use swb_types::{Offset, PtyId};
 use swb_wire::control::{
     self, Attach, Attached, BadMessage, Base64, ClientControl, Create, DaemonStatus, DialectState,
-    DialectStatus, EncodeError, ErrorCode, ErrorReply, HandshakeReply, KeeperStatus, KeysReply, Kill,
-    LogsReply, LsReply, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart, ScreenFormat,
-    ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamEvent, StreamFrame,
-    Until, WaitOutcome, WaitReply,
+    DialectStatus, EncodeError, ErrorCode, ErrorReply, ExitCause, HandshakeReply, KeeperStatus, KeysReply,
+    Kill, LogsReply, LsReply, OkReply, Operation, Origin, PtyItem, PtyRole, ReplyError, Restart,
+    ScreenFormat, ScreenReply, SessionDetails, SessionItem, SessionStatus, Start, StatusReply, StreamEvent,
+    StreamFrame, Until, WaitOutcome, WaitReply,
 };
 
 fn request(value: &Value) -> Result<Operation, BadMessage> {
@@ -343,10 +343,11 @@ fn send_takes_text_or_bytes() {
 
 #[test]
 fn pictures_are_requested_and_announced() {
-    let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true});
+    let fields = json!({"cmd": "attach", "session": "a", "repaint": true, "scrollback": 7, "sizes": true, "direct": true});
     let Operation::Attach(attach) = accepted(&fields) else { panic!() };
     let options = attach.stream_options();
     assert_eq!((options.repaint, options.scrollback, options.sizes), (true, Some(7), true));
+    assert!(options.direct);
     let fields = json!({"cmd": "shell", "session": "a", "repaint": true, "scrollback": 0, "sizes": true});
     let Operation::Shell(shell) = accepted(&fields) else { panic!() };
     let options = shell.stream_options();
@@ -432,6 +433,10 @@ fn control_messages_of_clients() {
         Some(ClientControl::Resize { cols: 200, rows: 50 })
     );
     assert_eq!(parse(r#"{"cmd":"detach","cols":"x"}"#), Some(ClientControl::Detach));
+    let offset = Offset(12);
+    assert_eq!(parse(r#"{"cmd":"position","offset":12}"#), Some(ClientControl::Position { offset }));
+    assert_eq!(parse(r#"{"cmd":"indirect","offset":12}"#), Some(ClientControl::Indirect { offset }));
+    assert_eq!(parse(r#"{"cmd":"position"}"#), None);
     for ignored in [
         r#"{"cmd":"resize","cols":200}"#,
         r#"{"cmd":"resize","cols":65536,"rows":50}"#,
@@ -451,7 +456,15 @@ fn control_messages_of_clients() {
 #[test]
 fn events_are_written_and_read() {
     for (event, text) in [
-        (StreamEvent::PtyExited { code: 137 }, r#"{"event":"pty_exited","code":137}"#),
+        (StreamEvent::PtyExited { code: 137, cause: None }, r#"{"event":"pty_exited","code":137}"#),
+        (
+            StreamEvent::PtyExited { code: 143, cause: Some(ExitCause::Killed) },
+            r#"{"event":"pty_exited","code":143,"cause":"killed"}"#,
+        ),
+        (
+            StreamEvent::PtyExited { code: 129, cause: Some(ExitCause::KeeperLost) },
+            r#"{"event":"pty_exited","code":129,"cause":"keeper_lost"}"#,
+        ),
         (StreamEvent::PtyRestarting { delay_ms: 1000 }, r#"{"event":"pty_restarting","delay_ms":1000}"#),
         (StreamEvent::Detached, r#"{"event":"detached"}"#),
         (StreamEvent::Lagged { dropped: 3, offset: None }, r#"{"event":"lagged","dropped":3}"#),
@@ -461,9 +474,11 @@ fn events_are_written_and_read() {
         ),
         (StreamEvent::End { offset: Offset(12) }, r#"{"event":"end","offset":12}"#),
         (
-            StreamEvent::Repaint { offset: Offset(12), bytes: 5 },
+            StreamEvent::Repaint { offset: Offset(12), bytes: 5, part: false },
             r#"{"event":"repaint","offset":12,"bytes":5}"#,
         ),
+        (StreamEvent::Direct { offset: Offset(12) }, r#"{"event":"direct","offset":12}"#),
+        (StreamEvent::Indirect, r#"{"event":"indirect"}"#),
         (
             StreamEvent::Resized { cols: 80, rows: 24, generation: 3 },
             r#"{"event":"resized","cols":80,"rows":24,"generation":3}"#,
@@ -558,11 +573,13 @@ fn details_are_added_to_the_known_fields_on_request() {
         origin: Origin::Run,
         offset: Offset(99),
         agent: None,
+        turns: 3,
     };
     let with = json_of(&item(Some(details)));
     assert_eq!(with["status"], "running");
     assert_eq!(with["origin"], "run");
     assert_eq!(with["offset"], 99);
+    assert_eq!(with["turns"], 3);
     assert!(with.as_object().unwrap().contains_key("exit_code"), "null, not absent");
     assert!(with["exit_code"].is_null());
     let without = json_of(&item(None));
@@ -582,7 +599,14 @@ fn status_encodes_and_decodes() {
     let status = StatusReply {
         ok: true,
         keeper: KeeperStatus { pid: 1 },
-        daemon: DaemonStatus { pid: 2, restarts: 3, version: "0.1.0".into(), auto: true, started: 4 },
+        daemon: DaemonStatus {
+            pid: 2,
+            restarts: 3,
+            version: "0.1.0".into(),
+            auto: true,
+            started: 4,
+            config: None,
+        },
         dialects: vec![
             dialect("coop", DialectState::Listening),
             dialect("keepty", DialectState::Off),

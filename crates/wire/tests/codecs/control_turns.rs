@@ -68,8 +68,7 @@ fn a_turn_is_added_to_the_other_fields() {
         (&reply["turn_id"], &reply["content"], &reply["end_offset"]),
         (&json!("a:1"), &json!("aGkb"), &json!(9))
     );
-    let asked =
-        AskReply { ok: true, met: AskResult::Turn, asking: false, detail: None, turn: Some(turn.clone()) };
+    let asked = AskReply { turn: Some(turn.clone()), ..AskReply::of(AskResult::Turn) };
     let text = serde_json::to_string(&asked).unwrap();
     assert_eq!(parse_reply::<AskReply>(text.as_bytes()).unwrap(), asked);
     assert_eq!(parse_reply::<TurnReply>(text.as_bytes()).unwrap().turn, turn, "it reads like a turn");

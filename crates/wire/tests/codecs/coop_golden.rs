@@ -173,7 +173,7 @@ fn daemon_messages_decode_and_encode_back() {
                 reply_again::<ServeReply>(bytes)
             } else if decoded["json"].get("event").is_some() {
                 let event: StreamEvent = control::parse_event(&bytes[5..]).unwrap();
-                assert_eq!(serde_json::to_value(event).unwrap(), decoded["json"], "{}", case.name);
+                assert_eq!(serde_json::to_value(&event).unwrap(), decoded["json"], "{}", case.name);
                 control(&event)
             } else if decoded.get("tag").is_some() {
                 control(&control::parse_reply::<OkReply>(&bytes[5..]).unwrap())

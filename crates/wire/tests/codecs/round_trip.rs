@@ -5,7 +5,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use swb_types::{Offset, PtyId};
-use swb_wire::control::{self, Base64, ClientControl, Operation, StreamEvent, StreamFrame};
+use swb_wire::control::{self, Base64, ClientControl, ExitCause, Operation, StreamEvent, StreamFrame};
 use swb_wire::keepty::{self, KeeptyRole, Message};
 use swb_wire::{FrameError, LengthPrefixed};
 
@@ -120,6 +120,8 @@ fn attach() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            notify: sizes,
+            direct: sizes,
         })
     })
 }
@@ -150,6 +152,8 @@ fn shell() -> impl Strategy<Value = Operation> {
             scrollback,
             sizes,
             input: scrollback,
+            notify: sizes,
+            direct: sizes,
         })
     })
 }
@@ -238,14 +242,18 @@ fn request() -> impl Strategy<Value = Operation> {
 
 fn event() -> impl Strategy<Value = StreamEvent> {
     prop_oneof![
-        any::<i32>().prop_map(|code| StreamEvent::PtyExited { code }),
+        (any::<i32>(), of(prop_oneof![Just(ExitCause::Killed), Just(ExitCause::KeeperLost)]))
+            .prop_map(|(code, cause)| StreamEvent::PtyExited { code, cause }),
         any::<u64>().prop_map(|delay_ms| StreamEvent::PtyRestarting { delay_ms }),
         Just(StreamEvent::Detached),
         any::<(u64, Option<u64>)>()
             .prop_map(|(dropped, offset)| StreamEvent::Lagged { dropped, offset: offset.map(Offset) }),
         any::<u64>().prop_map(|offset| StreamEvent::End { offset: Offset(offset) }),
-        any::<(u64, u64)>()
-            .prop_map(|(offset, bytes)| StreamEvent::Repaint { offset: Offset(offset), bytes }),
+        any::<(u64, u64)>().prop_map(|(offset, bytes)| StreamEvent::Repaint {
+            offset: Offset(offset),
+            bytes,
+            part: bytes % 2 == 1
+        }),
         any::<(u16, u16, u32)>().prop_map(|(cols, rows, generation)| StreamEvent::Resized {
             cols,
             rows,

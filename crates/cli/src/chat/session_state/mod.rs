@@ -1,9 +1,13 @@
 //! The state of a conversation at a terminal: keys and messages in, requests and lines out. No I/O.
 //!
 //! Messages of the daemon are handled here, keys in [`typing`], and the loss of the connection in
-//! [`reconnect`].
+//! [`reconnect`]. [`queue`] has the messages that wait for the end of an answer, [`assistance`] what helps to type them,
+//! and [`saving`] when the conversation is saved.
 
+mod assistance;
+mod queue;
 mod reconnect;
+mod saving;
 #[cfg(test)]
 mod tests;
 mod typing;
@@ -11,13 +15,19 @@ mod typing;
 use super::messages::usage;
 use super::open_session::OpenedSession;
 use super::slash_commands::SlashCommand;
+use super::{SHELL_AGENT, SHELLS};
 use crate::limits;
+use crate::table;
+use std::collections::VecDeque;
 use std::time::Instant;
 use swb_tui::event::ViewEvent;
+use swb_tui::input::completion::Completion;
 use swb_tui::input::editor::Editor;
+use swb_tui::input::search::PromptSearch;
 use swb_tui::text::{Colour, StyledLine, TextStyle};
 use swb_tui::view::asks::{PendingAsk, PendingAsks};
-use swb_tui::view::transcript::{AnswerEnd, AnswerUsage, Transcript};
+use swb_tui::view::transcript::{Addressee, AnswerEnd, AnswerUsage, Transcript};
+use swb_types::SavePolicy;
 use swb_wire::scriptschnell::{
     AuthorizationAck, ErrorCode, ErrorInfo, Request, ServerMessage, SessionItem, SessionRef,
 };
@@ -30,6 +40,8 @@ const AWAY: &str = "the connection is lost; reconnecting";
 pub(super) enum RequestPurpose {
     /// To become the owner of the session, and then send this message.
     Attach(Option<String>),
+    /// To save it, because conversations are saved.
+    AutoSave,
     Clear,
     Config,
     Decide,
@@ -39,6 +51,8 @@ pub(super) enum RequestPurpose {
     New,
     Resume,
     Save,
+    /// To save it and then leave.
+    SaveAndLeave,
     Send(String),
     Stop,
 }
@@ -59,6 +73,17 @@ pub(super) struct ChatState {
     pub(super) editor: Editor,
     /// The agents that can be chosen, as far as they are known.
     pub(super) agents: Vec<String>,
+    /// When the conversation is saved.
+    pub(super) save: SavePolicy,
+    /// Who answers, if that is known.
+    agent: Option<String>,
+    /// Messages that are sent when the answer ends.
+    queue: VecDeque<String>,
+    completion: Completion,
+    /// The search in earlier prompts, while it goes on.
+    search: Option<PromptSearch>,
+    /// The search needs the prompts of other conversations.
+    wants_prompts: bool,
     asks: PendingAsks,
     owner: bool,
     /// Our own prompt is being answered.
@@ -69,6 +94,10 @@ pub(super) struct ChatState {
     fresh: bool,
     /// It was saved meanwhile.
     saved: bool,
+    /// It has changed since it was saved or opened.
+    changed: bool,
+    /// The user is asked whether to save it before leaving.
+    asked_to_save: bool,
     /// Number of messages of the conversation that were shown.
     known: usize,
     /// A part of the answer may be missing from what was shown.
@@ -94,12 +123,20 @@ impl ChatState {
             transcript: Transcript::default(),
             editor: Editor::default(),
             agents: Vec::new(),
+            save: SavePolicy::Never,
+            agent: None,
+            queue: VecDeque::new(),
+            completion: Completion::default(),
+            search: None,
+            wants_prompts: false,
             asks: PendingAsks::default(),
             owner: true,
             own: false,
             unconfirmed: None,
             fresh: false,
             saved: false,
+            changed: false,
+            asked_to_save: false,
             known: 0,
             gap: false,
             received: String::new(),
@@ -139,19 +176,18 @@ impl ChatState {
         self.fresh && self.known == 0 && !self.is_answering()
     }
 
-    /// Whether the session is known to be in memory only.
-    pub(super) fn is_unsaved(&self) -> bool {
-        self.fresh && !self.saved
-    }
-
     /// Whether the agent is answering, or a prompt of ours is on its way.
     fn is_answering(&self) -> bool {
         self.own || self.transcript.is_active()
     }
 
-    /// The lines below the transcript: what waits for a decision, and the notice.
+    /// The lines below the transcript: what waits, what needs a decision, and the notice.
     pub(super) fn hints(&self) -> Vec<StyledLine> {
-        let mut lines = Vec::new();
+        let mut lines = self.queued_lines();
+        if self.asked_to_save {
+            let question = "save this conversation? y yes · n no · Esc stays here";
+            lines.push(StyledLine::new(TextStyle::of(Colour::Yellow), question));
+        }
         if let Some(ask) = self.asks.first() {
             lines.push(StyledLine::new(TextStyle::of(Colour::Yellow), &ask.hint()));
         }
@@ -164,10 +200,50 @@ impl ChatState {
     /// The prompt before the typed text; `None` if nothing can be typed.
     pub(super) fn prompt(&self) -> Option<&'static str> {
         match self.asks.first() {
+            _ if self.asked_to_save => None,
             Some(PendingAsk::Approval(_)) => None,
             Some(PendingAsk::Question(..)) => Some("? "),
+            None if self.search.is_some() => Some("search › "),
             None if !self.owner => Some("watching › "),
-            None => Some("› "),
+            None => Some(self.transcript.addressee.mark()),
+        }
+    }
+
+    /// The style of that prompt: a shell's cannot be taken for an agent's.
+    pub(super) fn prompt_style(&self) -> TextStyle {
+        if self.is_shell() { self.transcript.addressee.style() } else { TextStyle::PLAIN }
+    }
+
+    /// Notes who answers.
+    fn answered_by(&mut self, agent: Option<String>, terminal: bool) {
+        let is_shell = |agent: &str| agent == SHELL_AGENT || (terminal && SHELLS.contains(&agent));
+        let shell = agent.as_deref().is_some_and(is_shell);
+        self.transcript.addressee = if shell { Addressee::Shell } else { Addressee::Agent };
+        self.transcript.set_verbatim(terminal);
+        self.agent = agent.filter(|agent| !agent.is_empty());
+    }
+
+    fn is_shell(&self) -> bool {
+        self.transcript.addressee == Addressee::Shell
+    }
+
+    /// Who answers, as a note says it.
+    fn answering(&self) -> Option<String> {
+        let agent = self.agent.as_ref()?;
+        Some(match self.is_shell() {
+            true if agent == SHELL_AGENT => "your shell answers".to_owned(),
+            true => format!("{agent}, a shell, answers"),
+            false => format!("agent {agent} answers"),
+        })
+    }
+
+    /// Says why the shell answers, to a user who has chosen neither it nor another agent.
+    pub(super) fn explain_shell(&mut self) {
+        if self.is_shell() && self.fresh {
+            let what = "no other agent is configured: your shell runs each message as a command";
+            self.transcript
+                .add(StyledLine::new(TextStyle::of(Colour::Yellow), &format!("· {what}")).hanging(2));
+            self.transcript.note("for another agent, see docs/agents.md or `swb chat --help`");
         }
     }
 
@@ -178,11 +254,14 @@ impl ChatState {
         let what = match (opened.resumed, count) {
             (false, _) => format!("new conversation {} in {}", opened.name, opened.directory),
             (true, 0) => format!("conversation {}{title} in {}", opened.name, opened.directory),
-            (true, _) => format!("resumed {}{title} · {count} messages · /new starts another", opened.name),
+            (true, _) => {
+                let messages = table::count(count as u64, "message");
+                format!("resumed {}{title} · {messages} · /new starts another", opened.name)
+            }
         };
-        let what = opened.agent.map_or_else(|| what.clone(), |agent| format!("{what} · agent {agent}"));
+        self.answered_by(opened.agent, opened.terminal);
+        let what = self.answering().map_or_else(|| what.clone(), |answering| format!("{what} · {answering}"));
         self.transcript.note(&what);
-        self.transcript.set_verbatim(opened.terminal);
         for message in opened.messages.iter().filter(|message| message.user) {
             self.editor.remember(&message.text);
         }
@@ -192,7 +271,8 @@ impl ChatState {
         let shown = opened.messages.get(from..).filter(|shown| !shown.is_empty()).unwrap_or(&opened.messages);
         self.transcript.recount(shown, now);
         (self.name, self.directory) = (opened.name, opened.directory);
-        (self.known, self.fresh, self.saved) = (count, !opened.resumed, false);
+        (self.known, self.fresh, self.saved, self.changed) = (count, !opened.resumed, false, false);
+        self.queue.clear();
         // The part of an answer from before we attached is in none of the messages.
         (self.own, self.gap, self.away) = (false, opened.running, false);
         self.received.clear();
@@ -229,9 +309,14 @@ impl ChatState {
             event => event,
         };
         self.transcript.handle(&event, now);
+        self.handle_event(event, now);
+        self.send_queued();
+    }
+
+    fn handle_event(&mut self, event: ViewEvent, now: Instant) {
         match event {
             ViewEvent::Prompt(_) => {
-                self.known += 1;
+                (self.known, self.changed) = (self.known + 1, true);
                 self.unconfirmed = None;
             }
             ViewEvent::AnswerText { last: true, .. } => self.answered(now),
@@ -296,6 +381,16 @@ impl ChatState {
         result: Result<ServerMessage, ErrorInfo>,
         now: Instant,
     ) {
+        self.handle_answer(purpose, result, now);
+        self.send_queued();
+    }
+
+    fn handle_answer(
+        &mut self,
+        purpose: RequestPurpose,
+        result: Result<ServerMessage, ErrorInfo>,
+        now: Instant,
+    ) {
         match (purpose, result) {
             (RequestPurpose::Send(prompt), result) => self.sent(prompt, result, now),
             (RequestPurpose::Attach(then), Ok(ServerMessage::SessionAttach(endpoint))) => {
@@ -321,6 +416,11 @@ impl ChatState {
                 self.enter(created.into(), now);
             }
             (RequestPurpose::List, Ok(ServerMessage::SessionListResponse(list))) => self.list(&list.sessions),
+            (RequestPurpose::AutoSave, Ok(_)) => self.was_saved(),
+            (RequestPurpose::SaveAndLeave, Ok(_)) => {
+                self.was_saved();
+                self.leaving = true;
+            }
             (_, Ok(message)) => self.note_done(&message),
             // Another client has decided first.
             (RequestPurpose::Decide, Err(error)) if error.code == ErrorCode::InvalidRequest => {
@@ -349,7 +449,7 @@ impl ChatState {
                 self.transcript.note(&set.collect::<Vec<_>>().join("\n"));
             }
             ServerMessage::SessionSave(saved) => {
-                self.saved = true;
+                self.was_saved();
                 self.transcript.note(&format!("saved as “{}”", saved.title));
             }
             _ => {}
@@ -375,6 +475,7 @@ impl ChatState {
                     None => AnswerEnd::Completed,
                 };
                 self.transcript.end(&ending, &usage(&end), now);
+                self.auto_save();
             }
             Ok(_) => {}
             Err(error) if self.transcript.is_active() => {
@@ -383,6 +484,8 @@ impl ChatState {
             // It was rejected: put it back into the editor.
             Err(error) => {
                 self.refused(&error);
+                // What waits would be rejected, too.
+                self.take_back_all();
                 if self.editor.text().is_empty() {
                     self.editor.put(&prompt);
                 }
@@ -396,10 +499,9 @@ impl ChatState {
         }
         for item in sessions {
             let here = if item.session_id == self.name { "▸" } else { " " };
-            let (count, state) = (item.message_count, &item.status);
+            let (count, state) = (table::count(item.message_count as u64, "message"), &item.status);
             let agent = item.agent.as_ref().map_or_else(String::new, |agent| format!(", agent {agent}"));
-            let line =
-                format!("{here} {}  {}  {count} messages, {state}{agent}", item.session_id, item.title);
+            let line = format!("{here} {}  {}  {count}, {state}{agent}", item.session_id, item.title);
             self.transcript.note(&line);
         }
         self.transcript.note("/resume NAME opens one");

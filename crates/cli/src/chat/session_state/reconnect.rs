@@ -29,7 +29,11 @@ impl ChatState {
         self.notice.clear();
         (self.gap, self.away) = (false, false);
         self.received.clear();
-        self.transcript.set_verbatim(opened.terminal);
+        let before = self.agent.clone();
+        self.answered_by(opened.agent, opened.terminal);
+        if let Some(answering) = self.answering().filter(|_| self.agent != before) {
+            self.transcript.note(&format!("{answering} from the next message on"));
+        }
         let mut messages = opened.messages.into_iter().skip(self.known).collect::<Vec<TranscriptMessage>>();
         if self.transcript.is_active() {
             if messages.first().is_some_and(|message| !message.user) {

@@ -105,20 +105,105 @@ fn a_prompt_is_sent_and_its_end_is_shown_once() {
 }
 
 #[test]
-fn no_prompt_is_sent_while_the_agent_answers() {
+fn prompts_wait_while_the_agent_answers() {
     let mut tried = Tried::new();
     tried.type_in("hi\r").sent();
     // Sent and not confirmed yet, then confirmed; whether or not it begins like a command.
     assert!(tried.type_in("one\r").sent().is_empty());
-    tried.state.editor.clear();
     tried.handle(ViewEvent::Prompt("hi".into()));
-    for prompt in ["one", "//compact", "/two\nlines"] {
+    for prompt in ["//compact", "/two\nlines"] {
         tried.state.editor.put(prompt);
         tried.state.key(&Key::Enter, tried.now);
-        assert_eq!((tried.sent(), tried.state.editor.text()), (vec![], prompt));
+        assert_eq!((tried.sent(), tried.state.editor.text()), (vec![], ""));
     }
-    tried.state.editor.clear();
+    let queued = tried.state.hints().iter().map(StyledLine::plain).collect::<Vec<_>>();
+    assert_eq!(queued[..3], ["▸ queued: one", "▸ queued: //compact", "▸ queued: /two lines"]);
+    for sent in ["one", "/compact", "/two\nlines"] {
+        tried.state.answer(RequestPurpose::Send(String::new()), Ok(end("completed")), tried.now);
+        assert_eq!(tried.sent()[0]["data"]["content"], sent);
+        tried.handle(ViewEvent::Prompt(sent.into()));
+    }
     assert_eq!(tried.type_in("/stop\r").kinds(), ["chat_stop"]);
+}
+
+#[test]
+fn waiting_prompts_are_taken_back() {
+    let mut tried = Tried::new();
+    tried.type_in("hi\r").handle(ViewEvent::Prompt("hi".into())).type_in("one\rtwo\r").sent();
+    tried.state.key(&Key::Escape, tried.now);
+    assert_eq!(tried.state.editor.text(), "two");
+    tried.state.key(&Key::Enter, tried.now);
+    // What is typed stays, and the others come before it.
+    tried.type_in("three");
+    tried.state.key(&Key::Ctrl('c'), tried.now);
+    assert_eq!((tried.kinds(), tried.state.editor.text()), (vec!["chat_stop".to_owned()], "one\ntwo\nthree"));
+    let error = ErrorInfo::new(ErrorCode::OperationNotAllowed, "no");
+    let mut refused = Tried::new();
+    refused.type_in("hi\rone\r").sent();
+    refused.state.answer(RequestPurpose::Send("hi".into()), Err(error), refused.now);
+    assert!(refused.sent().is_empty() && refused.state.editor.text() == "one", "it would be rejected, too");
+}
+
+#[test]
+fn commands_are_completed_and_earlier_prompts_found() {
+    let mut tried = Tried::new();
+    tried.type_in("/se");
+    tried.state.key(&Key::Tab, tried.now);
+    assert_eq!(tried.state.editor.text(), "/sessions");
+    tried.state.editor.clear();
+    tried.type_in("first thing\r");
+    tried.state.answer(RequestPurpose::Send(String::new()), Ok(end("completed")), tried.now);
+    tried.sent();
+    tried.state.key(&Key::Ctrl('r'), tried.now);
+    assert!(tried.state.takes_prompts() && !tried.state.takes_prompts());
+    tried.state.add_prompts(vec!["another thing".into()]);
+    tried.type_in("thing anoth");
+    assert_eq!((tried.state.prompt(), tried.state.input().text()), (Some("search › "), "thing anoth"));
+    tried.state.key(&Key::Enter, tried.now);
+    assert_eq!(tried.sent().len(), 0);
+    assert_eq!(tried.state.editor.text(), "another thing");
+}
+
+#[test]
+fn saving_follows_the_policy() {
+    let ended = |state: &mut ChatState, now| {
+        state.event(ViewEvent::Prompt("hi".into()), now);
+        state.answer(RequestPurpose::Send("hi".into()), Ok(end("completed")), now);
+    };
+    let mut always = Tried::new();
+    always.state.save = SavePolicy::Always;
+    ended(&mut always.state, always.now);
+    assert_eq!(
+        always.kinds(),
+        ["session_save"],
+        "the daemon does not save a session that existed before by itself"
+    );
+    let mut asked = Tried::new();
+    asked.state.save = SavePolicy::Ask;
+    ended(&mut asked.state, asked.now);
+    asked.state.key(&Key::Ctrl('d'), asked.now);
+    assert!(!asked.state.is_leaving() && asked.state.prompt().is_none());
+    asked.state.key(&Key::Char('n'), asked.now);
+    assert!(asked.state.is_leaving() && asked.sent().is_empty());
+    let mut never = Tried::new();
+    ended(&mut never.state, never.now);
+    never.state.key(&Key::Ctrl('d'), never.now);
+    assert!(never.state.is_leaving() && never.sent().is_empty());
+}
+
+#[test]
+fn a_shell_is_not_taken_for_an_agent() {
+    let now = Instant::now();
+    let shell = OpenedSession { agent: Some("shell".into()), terminal: true, resumed: false, ..opened(&[]) };
+    let mut state = ChatState::new(shell, now);
+    state.explain_shell();
+    let shown: String = state.transcript.take().iter().map(|line| line.plain() + "\n").collect();
+    assert!(shown.contains("your shell answers") && shown.contains("docs/agents.md"), "{shown}");
+    assert_eq!(state.prompt(), Some("$ "));
+    let bash = OpenedSession { agent: Some("bash".into()), terminal: true, ..opened(&[]) };
+    assert_eq!(ChatState::new(bash, now).prompt(), Some("$ "));
+    let agent = OpenedSession { agent: Some("claude".into()), terminal: true, ..opened(&[]) };
+    assert_eq!(ChatState::new(agent, now).prompt(), Some("› "));
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use super::{AWAY, ChatState, RequestPurpose};
 use crate::chat::messages;
-use crate::chat::slash_commands::{self, HELP, SlashCommand, TypedLine};
+use crate::chat::open_session::create_options;
+use crate::chat::slash_commands::{self, SlashCommand, TypedLine};
 use crate::limits;
 use std::time::Instant;
 use swb_tui::input::editor::Edited;
 use swb_tui::input::keys::Key;
 use swb_tui::text::{Colour, StyledLine, TextStyle};
 use swb_tui::view::asks::{DecisionReply, PendingAsk};
+use swb_types::SavePolicy;
 use swb_wire::scriptschnell::{
     ChatSend, ConfigSet, Request, Scalar, SessionAttach, SessionCreate, SessionFilter, SessionRef,
     SessionSave,
@@ -18,17 +20,28 @@ impl ChatState {
     /// Handles a key.
     pub(in crate::chat) fn key(&mut self, key: &Key, now: Instant) {
         self.notice.clear();
+        if self.asked_to_save {
+            return self.decide_saving(key);
+        }
+        let is_approval = matches!(self.asks.first(), Some(PendingAsk::Approval(_)));
+        if self.search.is_some() && !is_approval {
+            self.typed = Some(now);
+            return self.search_key(key);
+        }
         let interrupted = self.interrupted.take();
         match key {
             Key::Ctrl('c') => return self.interrupt(interrupted, now),
-            Key::Ctrl('d') if self.editor.text().is_empty() => return self.leaving = true,
+            Key::Ctrl('d') if self.editor.text().is_empty() => return self.leave(),
+            Key::Ctrl('r') if self.asks.first().is_none() => return self.begin_search(),
+            Key::Escape | Key::Up if self.takes_back(key) => return self.take_back(),
+            Key::Tab if self.completes() => return self.complete_command(),
             Key::Ctrl('o') => {
                 let lines = self.transcript.last_tool();
                 return self.transcript.insert(lines, now);
             }
             _ => {}
         }
-        if matches!(self.asks.first(), Some(PendingAsk::Approval(_))) {
+        if is_approval {
             return self.approve(key, now);
         }
         self.typed = Some(now);
@@ -36,13 +49,14 @@ impl ChatState {
             return AWAY.clone_into(&mut self.notice);
         }
         if *key == Key::Enter && self.is_answering() && self.asks.first().is_none() && self.is_prompt() {
-            return "the agent is still answering; Ctrl+C stops it".clone_into(&mut self.notice);
+            return self.queue_typed();
         }
         if let Edited::Submitted(text) = self.editor.handle(key) {
             // After sending, the user is not in the middle of typing.
             self.typed = None;
             self.submit(text, now);
         }
+        self.find_completions();
     }
 
     /// Whether the typed line has to be sent to the daemon.
@@ -65,7 +79,7 @@ impl ChatState {
         } else if !self.editor.text().is_empty() {
             self.editor.clear();
         } else if again {
-            self.leaving = true;
+            self.leave();
         } else {
             "press Ctrl+C again to leave; the conversation is kept".clone_into(&mut self.notice);
         }
@@ -77,6 +91,7 @@ impl ChatState {
     }
 
     fn stop(&mut self) {
+        self.take_back_all();
         "stopping; press Ctrl+C again to leave".clone_into(&mut self.notice);
         self.send(Request::ChatStop(SessionRef::default()), RequestPurpose::Stop);
     }
@@ -147,9 +162,10 @@ impl ChatState {
             SlashCommand::Agent(agent) => {
                 self.configure(ConfigSet { agent: text(agent), ..ConfigSet::default() })
             }
-            SlashCommand::Agents if self.agents.is_empty() => self.transcript.note("/agent needs a name"),
             SlashCommand::Agents => {
-                self.transcript.note(&format!("agents: {}", self.agents.join(", ")));
+                let who = self.answering().unwrap_or_else(|| "/agent NAME chooses an agent".to_owned());
+                let known = format!("agents: {}", self.agents.join(", "));
+                self.transcript.note(&if self.agents.is_empty() { who } else { format!("{who}\n{known}") });
             }
             SlashCommand::Model(model) => {
                 self.configure(ConfigSet { model: text(model), ..ConfigSet::default() })
@@ -157,13 +173,16 @@ impl ChatState {
             SlashCommand::Clear => {
                 self.send(Request::ChatClear(SessionRef::default()), RequestPurpose::Clear)
             }
-            SlashCommand::Help => self.transcript.note(HELP),
+            SlashCommand::Help => self.transcript.note(&slash_commands::help()),
             SlashCommand::New => {
-                let request =
-                    SessionCreate { working_dir: Some(self.directory.clone()), ..SessionCreate::default() };
+                let request = SessionCreate {
+                    working_dir: Some(self.directory.clone()),
+                    options: create_options(None, self.save == SavePolicy::Always),
+                    ..SessionCreate::default()
+                };
                 self.send(Request::SessionCreate(request), RequestPurpose::New);
             }
-            SlashCommand::Quit => self.leaving = true,
+            SlashCommand::Quit => self.leave(),
             SlashCommand::Resume(name) => {
                 self.send(
                     Request::SessionLoad(SessionRef { session_id: Some(name) }),

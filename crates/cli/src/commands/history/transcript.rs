@@ -1,7 +1,7 @@
 //! A conversation as text for people.
 
 use crate::limits;
-use crate::table::short_path;
+use crate::table::{count, short_path};
 use std::fmt::Write;
 use std::path::Path;
 use swb_types::Timestamp;
@@ -15,9 +15,9 @@ pub(super) fn text(whole: &ConversationReply, home: &Path) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{}: {}", printable(&about.session), printable(&about.title));
     let workspace = short_path(&about.workspace, home);
-    let _ = write!(text, "{}, {} messages", printable(&workspace), about.messages);
+    let _ = write!(text, "{}, {}", printable(&workspace), count(about.messages, "message"));
     if about.tokens > 0 {
-        let _ = write!(text, ", {} tokens", about.tokens);
+        let _ = write!(text, ", {}", count(about.tokens, "token"));
     }
     if let Some(cost) = about.cost {
         let _ = write!(text, ", ${cost:.4}");

@@ -95,7 +95,7 @@ fn take_all(inbox: &mut Inbox, link: &mut KeeptyConnection) -> Result<Option<i32
             return Ok(None);
         };
         match KeeptyStream.understand(&message) {
-            Notice::Exited(code) => return Ok(Some(code)),
+            Notice::Exited(code, _) => return Ok(Some(code)),
             // If the peer is gone, the end of its stream shows that, and may hold the exit code before.
             Notice::Ping => drop(link.send(&Message::Pong)),
             _ => {}

@@ -106,7 +106,7 @@ impl KeeptyConnection {
                 let Ok(Some(message)) = inbox.next_message() else {
                     break;
                 };
-                if matches!(KeeptyStream.understand(&message), Notice::Pong | Notice::Exited(_)) {
+                if matches!(KeeptyStream.understand(&message), Notice::Pong | Notice::Exited(..)) {
                     return;
                 }
             }

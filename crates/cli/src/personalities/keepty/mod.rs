@@ -8,7 +8,7 @@ mod connection;
 
 use crate::args;
 use crate::attach::stream_protocol::KeeptyStream;
-use crate::attach::{self, AttachEnd, AttachOptions, KeyboardUse, Position, ReplayedOutput};
+use crate::attach::{self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, Position, ReplayedOutput};
 use crate::commands::report;
 use crate::console::{eprint_line, print_text};
 use crate::context::{self, Context};
@@ -217,9 +217,13 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         keyboard: if watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
+        notify: swb_wire::control::TerminalMeans::None,
+        around: AroundSession::default(),
     };
     match attach::run(plan)? {
-        AttachEnd::Exited(code) => eprint_line(format_args!("[Session exited with code {code}]")),
+        AttachEnd::Exited(code) | AttachEnd::Killed(code) | AttachEnd::KeeperLost(code) => {
+            eprint_line(format_args!("[Session exited with code {code}]"));
+        }
         AttachEnd::Left => eprint_line(format_args!("[Detached from {id}]")),
         AttachEnd::Signalled(signal) => return Ok(AttachEnd::Signalled(signal).exit_code()),
         AttachEnd::Lost => {
@@ -227,7 +231,11 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
                 Failure::general("Session disconnected").hint(format!("`keepty attach {id}` attaches again"))
             );
         }
-        AttachEnd::Complete | AttachEnd::Dismissed | AttachEnd::HungUp | AttachEnd::Unread => {}
+        AttachEnd::Complete
+        | AttachEnd::Dismissed
+        | AttachEnd::HungUp
+        | AttachEnd::ListRequested { .. }
+        | AttachEnd::Unread => {}
     }
     Ok(0)
 }

@@ -3,8 +3,10 @@
 use std::process::Output;
 use swb_testkit::{Swb, is_alive};
 
+mod activation;
 mod obstacles;
 mod others;
+mod place;
 mod settings;
 mod users;
 

@@ -22,6 +22,7 @@ fn clients_are_notified_and_the_daemon_starts_a_new_keeper() {
     assert_eq!(coop.to_end().1, [json!({"event": "pty_exited", "code": 129})]);
     assert_eq!(monitor.exit().1, 129);
     assert_eq!(terminal.wait(), 129);
+    assert!(terminal.seen().ends_with(b"[keeper lost]\r\n"), "{}", terminal.seen().escape_ascii());
     terminal.assert_modes_restored();
     wait_for("the child to be hung up", || (!is_alive(pid)).then_some(()));
 

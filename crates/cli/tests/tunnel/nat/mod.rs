@@ -1,6 +1,7 @@
 //! Tunnels between networks of all kinds: with routers between the two ends, and over a bad wire. The networks share no web
-//! server, so the test carries the answer, as people would.
+//! server, so the test carries the answer, as people would. [`chromium`] has the page as the other end.
 
+mod chromium;
 mod spaces;
 
 use crate::support::needs;

@@ -7,12 +7,12 @@
 mod tests;
 
 use crate::event::{ToolUse, TranscriptMessage, ViewEvent, text};
+use crate::images;
 use crate::limits;
 use crate::markdown::Markdown;
 use crate::text::{Colour, StyledLine, TextStyle, columns, shortened};
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use unicode_segmentation::UnicodeSegmentation;
 
 /// How an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,42 @@ pub struct AnswerUsage {
     pub context: Option<u64>,
 }
 
+/// Who answers, as far as prompts show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Addressee {
+    /// An agent.
+    #[default]
+    Agent,
+    /// A shell, which runs what is sent.
+    Shell,
+}
+
+impl Addressee {
+    /// The mark before a prompt.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Agent => "› ",
+            Self::Shell => "$ ",
+        }
+    }
+
+    /// The style of prompts.
+    pub fn style(self) -> TextStyle {
+        let colour = match self {
+            Self::Agent => Colour::Cyan,
+            Self::Shell => Colour::Yellow,
+        };
+        TextStyle { bold: true, ..TextStyle::of(colour) }
+    }
+}
+
 /// The state of the display.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     /// Columns of the terminal.
     pub width: usize,
+    /// Who answers.
+    pub addressee: Addressee,
     markdown: Markdown,
     lines: Vec<StyledLine>,
     tools: Vec<(ToolUse, Instant)>,
@@ -162,11 +193,7 @@ impl Transcript {
 
     /// The lines that may still change; without the status of the agent if it waits for the user.
     pub fn changing(&self, now: Instant, waiting: bool) -> Vec<StyledLine> {
-        let mut lines = Vec::new();
-        let partial = self.markdown.partial();
-        if !partial.is_empty() {
-            lines.push(StyledLine::new(TextStyle::PLAIN, partial).verbatim());
-        }
+        let mut lines = self.markdown.preview();
         let room = self.width.saturating_sub(2);
         for (tool, since) in self.tools.iter().take(limits::TOOLS) {
             lines.push(self.tool_line(tool, "▸", Colour::Yellow, now.saturating_duration_since(*since)));
@@ -187,18 +214,15 @@ impl Transcript {
     /// Limits the incomplete line to this many rows: its first rows become final.
     pub fn limit(&mut self, rows: usize) {
         let width = self.width.max(1);
-        let surplus = columns(self.markdown.partial()).saturating_sub(width * rows.max(1)).div_ceil(width);
-        if surplus == 0 {
+        let preview = self.markdown.preview();
+        // A table is complete only with its last row.
+        let Some(taken) = preview.last().filter(|line| !line.is_table()).map(|line| line.fold(width).len())
+        else {
             return;
-        }
-        let mut used = 0;
-        let fits = |(at, grapheme): (usize, &str)| {
-            used += columns(grapheme);
-            (used <= surplus * width).then_some(at + grapheme.len())
         };
-        let bytes = self.markdown.partial().grapheme_indices(true).map_while(fits).last();
-        let line = self.markdown.give_up_to(bytes.unwrap_or(1));
-        self.add(line);
+        if let Some(line) = self.markdown.give_up_rows(taken.saturating_sub(rows.max(1)), width) {
+            self.add(line);
+        }
     }
 
     /// The last tool that was used, in full.
@@ -231,8 +255,11 @@ impl Transcript {
         self.close(now);
         self.space();
         for (n, line) in prompt.lines().enumerate() {
-            let mark = if n == 0 { "› " } else { "  " };
-            self.add(StyledLine::new(TextStyle::BOLD, &format!("{mark}{line}")).hanging(2));
+            let mark = if n == 0 { self.addressee.mark() } else { "  " };
+            self.add(StyledLine::new(self.addressee.style(), &format!("{mark}{line}")).hanging(2));
+        }
+        for name in images::names(prompt) {
+            self.add(StyledLine::new(TextStyle::DIM, &format!("  {}{name}", images::MARK)).hanging(4));
         }
         self.space();
         self.since = Some(now);
@@ -400,7 +427,11 @@ fn footer(usage: &AnswerUsage, context: Option<u64>, took: Option<Duration>) -> 
         0..1000 => format!("{tokens} tokens"),
         _ => format!("{}.{}k tokens", tokens / 1000, tokens % 1000 / 100),
     });
-    let cost = usage.cost.map(|cost| if cost < 0.1 { format!("${cost:.4}") } else { format!("${cost:.2}") });
+    let cost = usage.cost.filter(|cost| *cost > 0.0).map(|cost| match cost {
+        ..0.0001 => "under $0.0001".to_owned(),
+        ..0.1 => format!("${cost:.4}"),
+        _ => format!("${cost:.2}"),
+    });
     let parts = [context, tokens, cost, took.map(seconds)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { String::new() } else { format!("— {}", parts.join(" · ")) }

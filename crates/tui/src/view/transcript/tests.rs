@@ -58,7 +58,7 @@ fn an_answer_is_shown_in_order_and_tools_are_folded() {
         .handle(thought(" simple.\n"))
         .handle(answer_text("First **thi"))
         .handle(answer_text("s**:\n- on"));
-    assert_eq!(fixture.changing(), ["- on", "working · 2.0s · Ctrl+C stops"]);
+    assert_eq!(fixture.changing(), ["• on", "working · 2.0s · Ctrl+C stops"]);
     fixture.handle(tool("1", "read_file", "Reading main.rs")).handle(tool("2", "search", ""));
     assert_eq!(fixture.changing()[..2], ["▸ read_file  Reading main.rs  0.5s", "▸ search  main.rs  0.0s"]);
     fixture

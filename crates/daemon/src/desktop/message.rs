@@ -104,6 +104,9 @@ fn without_markup(text: &str) -> String {
 /// Bytes of the fixed part of a message.
 pub(super) const HEAD: usize = 16;
 
+/// Kind of a message that reports the failure of a call.
+pub(super) const ERROR: u8 = 3;
+
 /// From the first [`HEAD`] bytes of a message: whether it replies to a call, and the bytes that follow.
 pub(super) fn parse_head(head: &[u8; HEAD]) -> Option<(bool, usize)> {
     let [order, kind, _flags, version, rest @ ..] = head;
@@ -115,7 +118,7 @@ pub(super) fn parse_head(head: &[u8; HEAD]) -> Option<(bool, usize)> {
     let (body, fields) = (number(0)?, number(8)?);
     let is_valid = *version == 1 && matches!(*order, b'l' | b'B');
     // A method return or an error; signals and calls are neither.
-    is_valid.then_some((matches!(*kind, 2 | 3), fields.checked_next_multiple_of(8)?.checked_add(body)?))
+    is_valid.then_some((matches!(*kind, 2 | ERROR), fields.checked_next_multiple_of(8)?.checked_add(body)?))
 }
 
 struct MethodCall<'a> {

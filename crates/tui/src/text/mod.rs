@@ -3,8 +3,13 @@
 //! Everything that comes from elsewhere passes [`visible`] on its way into a `StyledSpan`, so that no agent can move the
 //! cursor, change modes or reorder what people read.
 
+mod ascii;
+mod table;
+
+pub use ascii::ascii;
 use std::borrow::Cow;
 use swb_vt::printable;
+pub use table::{Alignment, Table};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -31,13 +36,17 @@ pub struct TextStyle {
 /// The few colours that are used; the terminal defines their exact shade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// Code and links.
+    /// Headings, and names of functions and types in code.
+    Blue,
+    /// Code, links and prompts.
     Cyan,
-    /// Done, allowed.
+    /// Done, allowed, added.
     Green,
-    /// Failed, denied.
+    /// Keywords in code.
+    Magenta,
+    /// Failed, denied, removed.
     Red,
-    /// Waiting for the user.
+    /// Waiting for the user; the shell.
     Yellow,
 }
 
@@ -57,8 +66,11 @@ impl TextStyle {
 
     fn codes(self) -> String {
         let colour = self.colour.map(|colour| match colour {
+            // The dark one cannot be read on most dark backgrounds.
+            Colour::Blue => "94",
             Colour::Cyan => "36",
             Colour::Green => "32",
+            Colour::Magenta => "35",
             Colour::Red => "31",
             Colour::Yellow => "33",
         });
@@ -89,6 +101,8 @@ pub struct StyledLine {
     hang: usize,
     /// Folded anywhere instead of between words.
     verbatim: bool,
+    /// A table instead of text.
+    table: Option<Box<Table>>,
 }
 
 impl StyledLine {
@@ -97,6 +111,11 @@ impl StyledLine {
         let mut line = Self::default();
         line.push(style, text);
         line
+    }
+
+    /// A table, drawn when it is folded.
+    pub fn table(table: Table) -> Self {
+        Self { table: Some(Box::new(table)), ..Self::default() }
     }
 
     /// Adds text; control characters in it become visible.
@@ -122,6 +141,16 @@ impl StyledLine {
         Self { hang, ..self }
     }
 
+    /// Whether it is a table.
+    pub fn is_table(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Columns by which further rows are indented.
+    pub fn hang(&self) -> usize {
+        self.hang
+    }
+
     /// The same folded anywhere, so that every blank stays.
     #[must_use]
     pub fn verbatim(self) -> Self {
@@ -130,17 +159,40 @@ impl StyledLine {
 
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.spans.is_empty() && self.table.is_none()
+    }
+
+    /// The same without blanks at its ends.
+    #[must_use]
+    pub fn trimmed(mut self) -> Self {
+        if let Some(first) = self.spans.first_mut() {
+            first.text = first.text.trim_start().to_owned();
+        }
+        if let Some(last) = self.spans.last_mut() {
+            last.text = last.text.trim_end().to_owned();
+        }
+        self
+    }
+
+    /// The columns of its text, unfolded.
+    pub fn columns(&self) -> usize {
+        self.spans.iter().map(|span| columns(&span.text)).sum()
     }
 
     /// Its text without styles.
     pub fn plain(&self) -> String {
+        if let Some(table) = &self.table {
+            return table.plain();
+        }
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
     /// Folds it into rows of at most `width` columns.
     pub fn fold(&self, width: usize) -> Vec<StyledRow> {
         let width = width.max(1);
+        if let Some(table) = &self.table {
+            return table.draw(width);
+        }
         let hang = if self.hang < width / 2 { self.hang } else { 0 };
         let mut rows = vec![StyledRow::default()];
         for (style, piece) in self.pieces() {
@@ -213,6 +265,17 @@ impl StyledRow {
         }
     }
 
+    /// The same without blanks at its end.
+    fn trimmed(&self) -> Self {
+        let mut row = self.clone();
+        if let Some(last) = row.spans.last_mut() {
+            let kept = last.text.trim_end_matches(' ').len();
+            row.width -= last.text.len() - kept;
+            last.text.truncate(kept);
+        }
+        row
+    }
+
     fn is_blank(&self, indent: usize) -> bool {
         self.width <= indent
     }
@@ -261,6 +324,17 @@ pub fn shortened(text: &str, width: usize) -> String {
     }
     out.push('…');
     out
+}
+
+/// The beginning of a text that takes at most this many columns.
+pub fn beginning(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    let fits = |(at, grapheme): (usize, &str)| {
+        used += columns(grapheme);
+        (used <= width).then_some(at + grapheme.len())
+    };
+    let end = text.grapheme_indices(true).map_while(fits).last().unwrap_or(0);
+    text.get(..end).unwrap_or_default()
 }
 
 /// Replaces every character that would affect the terminal by visible ones.

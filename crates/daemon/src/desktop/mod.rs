@@ -1,9 +1,9 @@
-//! Desktop notifications (CH-9): best effort, in a thread of their own, so that a bus that hangs or is gone does no harm.
+//! Desktop notifications, over the session bus. Best effort: a bus that hangs or is gone does no harm.
 
 mod message;
 
 use crate::limits;
-use message::{BusAddress, HEAD, auth_line, hello_call, notify_call, parse_addresses, parse_head};
+use message::{BusAddress, ERROR, HEAD, auth_line, hello_call, notify_call, parse_addresses, parse_head};
 use rustix::process::geteuid;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -12,8 +12,42 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Shows errors on the user's desktop.
-pub(super) struct Notifier {
+/// The session bus of the user's desktop.
+#[derive(Debug, Clone)]
+pub struct Desktop {
+    addresses: Vec<BusAddress>,
+}
+
+impl Desktop {
+    /// The bus that the environment names, or the usual one; `None` if there can be none.
+    pub fn from_env() -> Option<Self> {
+        let named = std::env::var("DBUS_SESSION_BUS_ADDRESS").ok().filter(|named| !named.is_empty());
+        let addresses = match (named, std::env::var_os("XDG_RUNTIME_DIR")) {
+            (Some(named), _) => parse_addresses(&named),
+            (None, Some(dir)) => {
+                vec![BusAddress::Path(Path::new(&dir).join("bus").into_os_string().into_encoded_bytes())]
+            }
+            (None, None) => Vec::new(),
+        };
+        (!addresses.is_empty()).then_some(Self { addresses })
+    }
+
+    /// Shows a text. Blocks until the desktop has it, for some seconds at most: call it on a thread of its own.
+    pub fn show(&self, text: &str) -> io::Result<()> {
+        let text: String = text.chars().take(limits::NOTIFICATION_TEXT).collect();
+        let mut result = Err(io::ErrorKind::NotFound.into());
+        for address in &self.addresses {
+            result = notify(address, &text);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+}
+
+/// Shows texts on the user's desktop, in a thread of its own (CH-9).
+pub struct Notifier {
     texts: SyncSender<String>,
     /// Disconnected when the thread has ended.
     ended: Receiver<()>,
@@ -21,18 +55,15 @@ pub(super) struct Notifier {
 
 impl Notifier {
     /// A notifier for the session bus; `None` without one.
-    pub(super) fn from_env() -> Option<Self> {
-        let addresses = parse_addresses(&std::env::var("DBUS_SESSION_BUS_ADDRESS").ok()?);
-        if addresses.is_empty() {
-            return None;
-        }
+    pub fn from_env() -> Option<Self> {
+        let desktop = Desktop::from_env()?;
         let (texts, waiting) = sync_channel::<String>(limits::NOTIFICATIONS);
         let (running, ended) = sync_channel::<()>(0);
         let show = move || {
             let _running = running;
             for text in waiting {
                 // Standard error has the text, too.
-                let _shown = addresses.iter().find_map(|address| notify(address, &text).ok());
+                let _shown = desktop.show(&text);
             }
         };
         std::thread::Builder::new().name("swb-notify".to_owned()).spawn(show).ok()?;
@@ -40,13 +71,12 @@ impl Notifier {
     }
 
     /// Shows a text, soon. Dropped if too many are waiting.
-    pub(super) fn show(&self, text: &str) {
-        let text = text.chars().take(limits::NOTIFICATION_TEXT).collect();
-        let _queued = self.texts.try_send(text);
+    pub fn show(&self, text: &str) {
+        let _queued = self.texts.try_send(text.to_owned());
     }
 
     /// Waits a little until everything is shown.
-    pub(super) fn finish(self) {
+    pub fn finish(self) {
         drop(self.texts);
         let _ended = self.ended.recv_timeout(limits::NOTIFICATIONS_END);
     }
@@ -73,6 +103,7 @@ fn notify(address: &BusAddress, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+#[allow(clippy::disallowed_methods, reason = "on a thread of its own")]
 fn connect(address: &BusAddress) -> io::Result<UnixStream> {
     match address {
         BusAddress::Path(path) => UnixStream::connect(Path::new(std::ffi::OsStr::from_bytes(path))),
@@ -89,8 +120,10 @@ fn await_reply(reader: &mut impl Read) -> io::Result<()> {
             .filter(|(_, rest)| *rest <= limits::BUS_MESSAGE)
             .ok_or(io::ErrorKind::InvalidData)?;
         io::copy(&mut reader.by_ref().take(rest as u64), &mut io::sink())?;
-        if is_reply {
-            return Ok(());
+        match (is_reply, head) {
+            (true, [_, ERROR, ..]) => return Err(io::Error::other("the desktop shows no notifications")),
+            (true, _) => return Ok(()),
+            (false, _) => {}
         }
     }
     Err(io::ErrorKind::InvalidData.into())
