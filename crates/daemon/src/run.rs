@@ -161,14 +161,9 @@ impl DaemonSetup {
             .with_notifications(self.notifications(&engine, &fronts, &host));
         tunnel::open(&self.config.tunnel, &self.paths, &fronts, &operations, &host);
         let mut control = Control::new(operations.clone(), fronts.clone(), host.clone());
-        let mut conversations = None;
-        if let Some(listener) = listeners.scriptschnell {
-            let settings =
-                fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
-            let scriptschnell = ScriptSchnell::new(chats.clone(), fronts.clone(), settings);
-            scriptschnell.listen(listener)?;
-            conversations = Some(scriptschnell.clone());
-            control = control.with_conversations(scriptschnell);
+        let conversations = self.serve_conversations(listeners.scriptschnell, &chats, &fronts)?;
+        if let Some(scriptschnell) = &conversations {
+            control = control.with_conversations(scriptschnell.clone());
         }
         place_record::write(&self.paths).await;
         OpenFronts::serve(&control, listeners.control, listeners.coop)?;
@@ -209,6 +204,20 @@ impl DaemonSetup {
                 self.hand_over(&engine, &upgrade).await
             }
         }
+    }
+
+    /// Accepts clients of the scriptschnell dialect, if it has a socket.
+    fn serve_conversations(
+        &self,
+        listener: Option<OwnedFd>,
+        chats: &Chats,
+        fronts: &Fronts,
+    ) -> Result<Option<ScriptSchnell>> {
+        let Some(listener) = listener else { return Ok(None) };
+        let settings = fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
+        let scriptschnell = ScriptSchnell::new(chats.clone(), fronts.clone(), settings);
+        scriptschnell.listen(listener)?;
+        Ok(Some(scriptschnell))
     }
 
     async fn open_web(

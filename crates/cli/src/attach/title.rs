@@ -232,6 +232,6 @@ mod tests {
     fn without_a_daemon_there_is_no_title() {
         let mut title = SessionTitle::follow(Path::new("/nowhere/socket"), "api");
         title.receive();
-        assert!(title.poll_fd().is_none() && title.due(&ProgramTitle::default()).is_none());
+        assert!(title.descriptor().is_none() && title.due(&ProgramTitle::default()).is_none());
     }
 }

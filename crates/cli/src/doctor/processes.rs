@@ -180,7 +180,7 @@ mod tests {
         StatusReply {
             ok: true,
             keeper: KeeperStatus { pid: 10 },
-            daemon: DaemonStatus { pid: 11, restarts: 0, version, auto: true, started: 0 },
+            daemon: DaemonStatus { pid: 11, restarts: 0, version, auto: true, started: 0, config: None },
             dialects: Vec::new(),
             sessions: 2,
             web: Vec::new(),
