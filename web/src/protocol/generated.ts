@@ -57,11 +57,13 @@ export interface AskReply {
   cut?: boolean;
   detail?: string;
   dialogs?: Offset[];
+  earlier?: TurnObject[];
   end_offset?: Offset;
   evidence?: string[];
   from?: number;
   interrupted?: boolean;
   met: AskResult;
+  more?: string;
   ok: boolean;
   profile?: string;
   session?: string;
@@ -160,6 +162,7 @@ export interface Created {
 /** The daemon, in the reply to `status`. */
 export interface DaemonStatus {
   auto: boolean;
+  config?: string;
   pid: number;
   restarts: number;
   started: number;
@@ -266,6 +269,7 @@ export interface HistoryReply {
   hits: HitItem[];
   more: boolean;
   ok: boolean;
+  prompts?: PromptItem[];
 }
 
 /** A message that a search found. */
@@ -311,6 +315,15 @@ export interface LsReply {
   sessions: SessionItem[];
 }
 
+/** One means of notification. */
+export interface MeansItem {
+  detail: string;
+  error?: string;
+  failed: number;
+  means: string;
+  sent: number;
+}
+
 /** A message, or the part of it that fits. */
 export interface MessageItem {
   at: number;
@@ -321,6 +334,40 @@ export interface MessageItem {
   part_continued?: boolean;
   parts: PartItem[];
   role: string;
+}
+
+/** A muted session. */
+export interface MuteItem {
+  session: string;
+  until?: number;
+}
+
+/** Reply to `mute`. */
+export interface MuteReply {
+  muted: boolean;
+  ok: boolean;
+  session: string;
+  until?: number;
+}
+
+/** What a notification is about. */
+export type NotificationKind = 'asking' | 'finished' | 'ended' | 'test';
+
+/** Reply to `notifications`. */
+export interface NotificationsReply {
+  finished_after: number;
+  means: MeansItem[];
+  muted: MuteItem[];
+  ok: boolean;
+  on: NotificationKind[];
+  quiet: boolean;
+  quiet_hours: string[];
+}
+
+/** Reply to `notify_test`. */
+export interface NotifyTestReply {
+  ok: boolean;
+  results: TestItem[];
 }
 
 /** Absolute position in the output of one PTY: the number of bytes before it since the PTY was made. */
@@ -356,6 +403,13 @@ export type PartItem = {
 } | {
   type: 'unknown';
 };
+
+/** A message of a user. */
+export interface PromptItem {
+  at: number;
+  session: string;
+  text: string;
+}
 
 /** Number of a PTY within its session: 0 is the agent, the others are shells. */
 export type PtyId = number;
@@ -462,6 +516,7 @@ export interface SessionItem {
   ptys: PtyItem[];
   rows?: number;
   status?: SessionStatus;
+  turns?: number;
   web_clients: number;
   workspace: string;
 }
@@ -488,6 +543,13 @@ export interface StatusReply {
   sessions: number;
   warnings: string[];
   web?: WebStatus[];
+}
+
+/** What one means of notification did with a test. */
+export interface TestItem {
+  detail: string;
+  error?: string;
+  means: string;
 }
 
 /** Where the text of a turn comes from. */
@@ -569,6 +631,32 @@ export interface TurnItem {
   byte_length: number;
   interrupted: boolean;
   source: TextSource;
+  timestamp: number;
+  truncated: boolean;
+  turn_id: string;
+}
+
+/** A turn. */
+export interface TurnObject {
+  byte_length: number;
+  content: Base64;
+  content_length: number;
+  cut: boolean;
+  dialogs: Offset[];
+  end_offset?: Offset;
+  evidence: string[];
+  from: number;
+  interrupted: boolean;
+  profile?: string;
+  session: string;
+  signal?: string;
+  source: TextSource;
+  start_offset?: Offset;
+  submit_offset?: Offset;
+  submitted?: number;
+  text: string;
+  text_from: number;
+  text_length: number;
   timestamp: number;
   truncated: boolean;
   turn_id: string;
@@ -700,8 +788,10 @@ export interface Requests {
   };
   attach: {
     cols?: number;
+    direct?: boolean;
     history?: number;
     input?: number;
+    notify?: boolean;
     offsets?: boolean;
     pty?: PtyId;
     repaint?: boolean;
@@ -717,10 +807,12 @@ export interface Requests {
     argv?: string[];
     cols?: number;
     command?: string;
+    direct?: boolean;
     env?: Record<string, string>;
     force_new?: boolean;
     history?: number;
     input?: number;
+    notify?: boolean;
     offsets?: boolean;
     repaint?: boolean;
     resume?: Offset;
@@ -876,6 +968,7 @@ export interface Requests {
   history: {
     limit?: number;
     offset?: number;
+    prompts?: boolean;
     search?: string;
     workspace?: string;
   };
@@ -890,6 +983,7 @@ export interface Requests {
   workspace: {
     agent?: string;
     context_dirs?: string[];
+    forget?: boolean;
     path: string;
     umask?: number;
     worktree?: string;
@@ -912,6 +1006,13 @@ export interface Requests {
     on?: boolean;
     session: string;
   };
+  mute: {
+    off?: boolean;
+    seconds?: number;
+    session: string;
+  };
+  notifications: {};
+  notify_test: {};
   cancel: {
     request: number | string;
   };
@@ -964,5 +1065,8 @@ export interface Replies {
   revoke: OkReply;
   whoami: WhoamiReply;
   filter: FilterReply;
+  mute: MuteReply;
+  notifications: NotificationsReply;
+  notify_test: NotifyTestReply;
   cancel: OkReply;
 }
