@@ -8,6 +8,7 @@ use crate::{limits, sys};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, getsockname, sendto, socket_with, sockopt,
 };
+use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -104,10 +105,16 @@ fn listening_path(socket: &OwnedFd) -> Option<PathBuf> {
 
 /// Whether another process that still lives has opened this listening socket: then its path is not ours to remove.
 pub(crate) fn is_foreign(listener: impl AsFd) -> bool {
-    sockopt::socket_peercred(listener).is_ok_and(|owner| {
-        let own = rustix::process::getpid();
-        owner.pid != own && rustix::process::test_kill_process(owner.pid) != Err(rustix::io::Errno::SRCH)
-    })
+    let own = rustix::process::getpid();
+    sockopt::socket_peercred(listener).is_ok_and(|owner| owner.pid != own && is_alive(owner.pid))
+}
+
+/// Whether a process exists and has not ended: an earlier daemon may still wait for its parent to notice.
+#[expect(clippy::disallowed_methods, reason = "the kernel answers for /proc at once")]
+fn is_alive(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    let state = stat.ok().and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// Reports a state to the service manager, such as `READY=1`; does nothing without one.

@@ -9,6 +9,9 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
         known.into_iter().filter_map(|one| Some((distance(name, one)?, one))).collect();
     found.sort_unstable();
     found.dedup();
+    // What is further off than another name is not meant.
+    let closest = found.first().map_or(0, |(distance, _)| *distance);
+    found.retain(|(distance, _)| *distance == closest);
     let names: Vec<String> = found.iter().take(SUGGESTED).map(|(_, name)| format!("'{name}'")).collect();
     match names.as_slice() {
         [] => None,
@@ -20,8 +23,11 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 /// How far a name is from what was written, if it may be meant: the beginning of a name is closest, then come typing errors.
 fn distance(written: &str, known: &str) -> Option<usize> {
     let (written, known) = (written.to_lowercase(), known.to_lowercase());
-    if written.is_empty() || written == known || known.starts_with(&written) {
+    if written.is_empty() || written == known {
         return (!written.is_empty()).then_some(0);
+    }
+    if known.starts_with(&written) {
+        return Some(1);
     }
     let length = written.chars().count();
     // The lengths bound the work, whatever a client sends.
@@ -31,7 +37,7 @@ fn distance(written: &str, known: &str) -> Option<usize> {
     let allowed = (length / 3).max(1);
     let edits = strsim::osa_distance(&written, &known);
     // A single letter resembles everything.
-    (length > 1 && edits <= allowed).then_some(edits)
+    (length > 1 && edits <= allowed).then_some(1 + edits)
 }
 
 #[cfg(test)]

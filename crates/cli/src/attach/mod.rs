@@ -44,7 +44,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use stream_protocol::{Notice, StreamProtocol, put_control};
 use swb_types::{Offset, Size};
-use swb_wire::control::{ClientControl, TerminalMeans};
+use swb_wire::control::{ClientControl, NotificationKind, TerminalMeans};
 use title::SessionTitle;
 use user_terminal::UserTerminal;
 
@@ -304,7 +304,7 @@ impl Attachment {
                 self.outbox.answer(self.speech, &pong);
                 self.send();
             }
-            Notice::Notification(session, text) => self.notify(&session, &text),
+            Notice::Notification { session, kind, text } => self.notify(&session, kind, &text),
             Notice::Direct(offset) => self.begin_direct(offset),
             Notice::Indirect => self.stop_direct(),
             Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
@@ -383,11 +383,13 @@ impl Attachment {
         shown
     }
 
-    /// Takes a notification. A user who is typing into the session that it is about knows already.
-    fn notify(&mut self, session: &str, text: &str) {
+    /// Takes a notification. A user who is typing into the session that it is about knows already, and its end is shown by
+    /// the end of this attachment.
+    fn notify(&mut self, session: &str, kind: NotificationKind, text: &str) {
         let own = session == self.session;
         let types = self.last_typed.is_some_and(|typed| typed.elapsed() < limits::NOTIFY_TYPING);
-        if !(own && types) && self.notifications.len() < limits::NOTIFICATION_BYTES {
+        let known = own && (types || kind == NotificationKind::Ended);
+        if !known && self.notifications.len() < limits::NOTIFICATION_BYTES {
             self.notifications.extend(notification::sequence(self.notify, text, own));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::inbox::{InboxFrame, Layout};
 use swb_types::{Offset, Size};
-use swb_wire::control::ExitCause;
+use swb_wire::control::{ExitCause, NotificationKind};
 use swb_wire::{control, keepty};
 
 /// A message of the daemon other than terminal data.
@@ -24,8 +24,8 @@ pub(crate) enum Notice {
     Indirect,
     /// The session's terminal has a new size from here on: columns, rows.
     Resized(u16, u16),
-    /// A notification: the session that it is about, and the text.
-    Notification(String, String),
+    /// A notification for the user.
+    Notification { session: String, kind: NotificationKind, text: String },
     /// A ping that needs a reply.
     Ping,
     /// The reply to our own ping.
@@ -79,8 +79,8 @@ impl StreamProtocol for ControlStream {
             Some(control::StreamEvent::Direct { offset }) => Notice::Direct(offset),
             Some(control::StreamEvent::Indirect) => Notice::Indirect,
             Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
-            Some(control::StreamEvent::Notification { session, text, .. }) => {
-                Notice::Notification(session, text)
+            Some(control::StreamEvent::Notification { session, notification, text }) => {
+                Notice::Notification { session, kind: notification, text }
             }
             Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
         }
@@ -196,7 +196,11 @@ mod tests {
                 1,
                 r#"{"event":"notification","session":"a","notification":"ended","text":"a ended"}"#
             ),
-            Notice::Notification("a".to_owned(), "a ended".to_owned())
+            Notice::Notification {
+                session: "a".to_owned(),
+                kind: NotificationKind::Ended,
+                text: "a ended".to_owned()
+            }
         );
         assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
         assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);

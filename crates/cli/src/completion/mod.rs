@@ -47,7 +47,7 @@ enum Takes {
 }
 
 /// The arguments that are completed with more than files and listed values, by command and id.
-const ARGUMENTS: [(&[&str], &str, Takes); 46] = [
+const ARGUMENTS: [(&[&str], &str, Takes); 49] = [
     (&["approvals", "approve"], "id", Takes::Approval),
     (&["approvals", "deny"], "id", Takes::Approval),
     (&["approvals", "show"], "id", Takes::Approval),
@@ -61,6 +61,7 @@ const ARGUMENTS: [(&[&str], &str, Takes); 46] = [
     (&["events"], "names", Takes::Running),
     (&["explain"], "name", Takes::Running),
     (&["history"], "workspace", Takes::Workspace),
+    (&["history", "export"], "name", Takes::Conversation),
     (&["history", "ls"], "workspace", Takes::Workspace),
     (&["history", "rm"], "names", Takes::Conversation),
     (&["history", "search"], "workspace", Takes::Workspace),
@@ -68,6 +69,8 @@ const ARGUMENTS: [(&[&str], &str, Takes); 46] = [
     (&["keys"], "name", Takes::Running),
     (&["kill"], "names", Takes::Session),
     (&["logs"], "name", Takes::Session),
+    (&["notify", "mute"], "name", Takes::Running),
+    (&["notify", "unmute"], "name", Takes::Running),
     (&["paste"], "name", Takes::Running),
     (&["record"], "name", Takes::Running),
     (&["relay"], "from", Takes::Turn),

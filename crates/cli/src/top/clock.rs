@@ -43,7 +43,8 @@ mod tests {
         assert_eq!(seconds(&[0], 7), None, "unknown");
         assert_eq!(seconds(&[day], day + 12), Some(48));
         assert_eq!(seconds(&[day + 5], day + 12), Some(58), "gathered into one tick");
-        assert_eq!(seconds(&[day, day + 5], day + 3605), Some(60));
+        assert_eq!(seconds(&[day, day + 10], day + 3605), Some(5), "minutes become an hour");
+        assert_eq!(seconds(&[day], day + 3605), Some(3595));
         assert_eq!(seconds(&[day], 3 * day), Some(day));
         assert_eq!(seconds(&[2 * day], day), Some(day + 60), "a clock that was set back");
     }

@@ -8,7 +8,7 @@ use swb_testkit::{Swb, Terminal, in_time, is_alive, text, wait_for};
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// Every verb a user can see, in the order of the help.
-const VERBS: [&str; 43] = [
+const VERBS: [&str; 45] = [
     "run",
     "attach",
     "shell",
@@ -29,7 +29,9 @@ const VERBS: [&str; 43] = [
     "paste",
     "explain",
     "events",
+    "notify",
     "hook",
+    "integration",
     "approvals",
     "history",
     "workspace",

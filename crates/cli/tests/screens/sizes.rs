@@ -176,8 +176,8 @@ fn a_killed_client_gives_the_size_back_too() {
     let swb = Swb::start(EXE);
     script(&swb, "x", "printf ready; exec cat");
     let mut first = Window::attach(&swb, (100, 20));
-    let mut second = Window::attach(&swb, (50, 10));
     first.until_text("ready");
+    let mut second = Window::attach(&swb, (50, 10));
     second.until_text("ready");
     until_size(&swb, (50, 10));
     second.terminal.signal(rustix::process::Signal::KILL);
@@ -329,11 +329,13 @@ fn every_window_learns_that_its_session_was_killed() {
     let swb = Swb::start(EXE);
     for force in [&["kill", "x"][..], &["kill", "-f", "x"]] {
         script(&swb, "x", "printf ready; exec cat");
-        let mut windows = [(100, 20), (50, 10), (20, 5)].map(|size| Window::attach(&swb, size));
-        for window in &mut windows {
+        // One after the other: each of them takes the size.
+        let mut windows = [(100, 20), (50, 10), (20, 5)].map(|size| {
+            let mut window = Window::attach(&swb, size);
             window.until_text("ready");
-        }
-        until_size(&swb, (20, 5));
+            until_size(&swb, (size.0.into(), size.1.into()));
+            window
+        });
         swb.ok(force);
         for window in &mut windows {
             let code = window.terminal.wait();

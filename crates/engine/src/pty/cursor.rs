@@ -3,7 +3,7 @@
 use super::pace::{Reach, ReaderPosition};
 use super::{Mark, OutputRing, Pty};
 use std::sync::Arc;
-use swb_types::Offset;
+use swb_types::{Offset, Size};
 
 /// A reader's position in the output and among its marks. It costs a few words.
 #[derive(Debug)]
@@ -116,16 +116,11 @@ impl Cursor {
         }
     }
 
-    /// The next mark, wherever in the output it is.
-    pub fn next_mark(&self) -> Option<Mark> {
-        self.pty.marks.get(self.next_mark).map(|(_, _, mark)| mark)
-    }
-
-    /// Passes the next mark.
-    pub fn pass_mark(&mut self) {
-        if let Some((number, _, _)) = self.pty.marks.get(self.next_mark) {
-            self.next_mark = number + 1;
-        }
+    /// Whether it has come beyond a resize that it has not passed as a mark, to another size than this one.
+    pub fn has_passed_resize_to_other(&self, size: Size) -> bool {
+        self.pty.marks.since(self.next_mark).any(
+            |(offset, mark)| matches!(mark, Mark::Resized { size: new, .. } if offset < self.offset && new != size),
+        )
     }
 
     /// Waits until there is a mark it has not passed. Dropping the wait loses nothing.

@@ -70,6 +70,11 @@ impl Marks {
         Some((number, *offset, *mark))
     }
 
+    /// The marks numbered `from` or later that are still there, with their offsets.
+    pub(crate) fn since(&self, from: u64) -> impl Iterator<Item = (Offset, Mark)> {
+        (from..self.count()).map_while(|number| self.get(number)).map(|(_, offset, mark)| (offset, mark))
+    }
+
     /// Whether the size may have changed behind `offset`, as far as marks are still kept.
     pub(crate) fn resized_since(&self, offset: Offset) -> bool {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);

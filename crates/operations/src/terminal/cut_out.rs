@@ -23,8 +23,7 @@ impl TerminalOutput {
     /// Whether the client's window has another size, in which raw output would be garbled. A client that follows
     /// resizes draws the terminal in its own size.
     pub(super) fn needs_cut_out(&mut self, window: Option<Size>) -> bool {
-        let draws = self.options.repaint && !self.options.sizes && self.options.until.is_none();
-        let Some(window) = window.filter(|_| draws) else { return false };
+        let Some(window) = window.filter(|_| self.draws_own_size()) else { return false };
         let here = Some(self.size_here());
         if here == Some(window) {
             self.fits = here;
@@ -33,6 +32,11 @@ impl TerminalOutput {
         // The client has changed the terminal's size with its own: up to that mark, the output continues what it shows.
         let follows = self.cut_out.is_none() && self.fits == here && window == self.cursor.pty().size();
         !follows
+    }
+
+    /// Whether the client draws its window's size, not the terminal's.
+    pub(super) fn draws_own_size(&self) -> bool {
+        self.options.repaint && !self.options.sizes && self.options.until.is_none()
     }
 
     pub(super) fn begin_cut_out(&mut self, window: Option<Size>) {

@@ -4,6 +4,7 @@
 //! came: the output waits for it as for any other reader. It stops when it is asked to, because an event has to be sent
 //! at its place in the output, or when it fell off the ring; then the daemon sends the output from its position on.
 
+use super::ClientState;
 use super::output::{Piece, TerminalOutput, notified};
 use crate::caller::Caller;
 use swb_types::{Offset, Role, Scope};
@@ -50,11 +51,16 @@ impl TerminalOutput {
     /// Follows a client that reads itself, until it stops. It is asked to when an event has to be sent to it, or when the
     /// terminal's size is another than its window's, so that it needs cut-outs.
     pub(super) async fn next_direct(&mut self, needs_cut_out: bool) -> Option<Piece> {
-        let reading = self.client.borrow_and_update().reading;
+        let ClientState { reading, window, .. } = *self.client.borrow_and_update();
         self.cursor.follow(reading.offset);
         if reading.stops != self.stops {
             self.way = Way::Sent;
             self.cursor.set_followed(false);
+            // It may have read on behind the resize before it was asked to stop, whatever the size is by now.
+            let garbled = |window| self.draws_own_size() && self.cursor.has_passed_resize_to_other(window);
+            if window.is_some_and(garbled) {
+                self.begin_cut_out(window);
+            }
             return None;
         }
         if self.way == Way::Direct && (needs_cut_out || self.cursor.has_mark()) {

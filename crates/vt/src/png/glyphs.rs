@@ -175,7 +175,9 @@ mod tests {
         let other = FontRef::try_from_slice(dejavu::sans_mono::regular()).unwrap();
         let mask = fitted(&other, other.glyph_id('M'), 2);
         assert!(mask.left >= -1 && mask.left + mask.width as isize <= 2 * WIDTH as isize + 1, "{mask:?}");
-        assert!(mask.top >= -2 && mask.alpha.iter().any(|alpha| *alpha > 0));
+        // Fonts leave room above their capitals, which makes them larger than a cell's line by a little.
+        assert!(mask.top >= -4, "{mask:?}");
+        assert!(mask.alpha.iter().any(|alpha| *alpha > 0));
     }
 
     #[test]
