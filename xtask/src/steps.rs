@@ -126,7 +126,10 @@ pub(crate) fn screenshots() -> Result<()> {
 
 /// Pictures of what people see in a terminal; those whose test's name contains `filter`, or all.
 pub(crate) fn terminal_pictures(filter: &[&str]) -> Result<()> {
-    let mut test = command("cargo", &["test", "--quiet", "-p", "swb", "--test", "pictures", "--"]);
+    let programs = ["--test", "pictures", "--test", "top"];
+    let mut test = command("cargo", &[&["test", "--quiet", "-p", "swb"], &programs[..], &["--"]].concat());
+    // The others of `top` make none.
+    let filter = if filter.is_empty() { &["pictures::", "chat::"] } else { filter };
     run(test.args(filter).env("SWB_PICTURES", root().join("docs/screenshots")))
 }
 
