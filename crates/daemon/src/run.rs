@@ -291,6 +291,7 @@ impl DaemonSetup {
         tracing::info!(sessions = engine.count(), "stopping; sessions keep running");
         service_manager::notify("STOPPING=1");
         opened.close(engine);
+        engine.keep_sizes();
         fronts.stop.cancel();
         fronts.tasks.close();
         if tokio::time::timeout(limits::GOODBYES, fronts.tasks.wait()).await.is_err() {

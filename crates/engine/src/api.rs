@@ -224,6 +224,13 @@ impl Engine {
         self.context.registry.live()
     }
 
+    /// Keeps the sizes of all terminals from here on: clients are about to be sent away.
+    pub fn keep_sizes(&self) {
+        for session in self.sessions() {
+            session.view().ptys.iter().for_each(|view| view.pty.keep_size());
+        }
+    }
+
     /// Ended sessions that are still remembered, oldest first.
     pub fn remembered(&self) -> Vec<Session> {
         self.context.registry.ended()

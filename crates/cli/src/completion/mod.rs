@@ -1,7 +1,7 @@
 //! Completion in shells: sessions, agents, profiles and the like are requested from the daemon at each Tab.
 //!
 //! The scripts of `swb completions` run `swb` with [`VARIABLE`] set and the words of the command line as arguments. That
-//! call starts no daemon, prints no error and ends soon, whatever the daemon does ([`limits::COMPLETION`]).
+//! call starts no daemon, prints no error and ends soon, whatever the daemon does ([`crate::limits::COMPLETION`]).
 
 mod names;
 mod shells;

@@ -348,3 +348,23 @@ fn every_window_learns_that_its_session_was_killed() {
         }
     }
 }
+
+#[test]
+fn an_orderly_stop_of_the_daemon_keeps_size_and_screen_together() {
+    let swb = Swb::start(EXE);
+    script(&swb, "x", "printf ready; exec cat");
+    let mut windows = [(100, 30), (70, 20)].map(|size| {
+        let mut window = Window::attach(&swb, size);
+        window.until_text("ready");
+        until_size(&swb, (size.0.into(), size.1.into()));
+        window
+    });
+    swb.ok(&["shutdown"]);
+    for window in &mut windows {
+        assert_eq!(window.terminal.wait(), 0);
+    }
+    // The next command starts another daemon.
+    swb.ok(&["ls"]);
+    assert_eq!(size(&swb), (70, 20));
+    assert_eq!(known(&swb, "x").0.size(), Size::new(70, 20).unwrap());
+}

@@ -22,6 +22,8 @@ pub enum Arrival {
 #[derive(Debug, Default)]
 struct Windows {
     policy: SizePolicy,
+    /// The daemon stops: windows that close are those of clients that it sends away, and decide nothing.
+    kept: bool,
     /// Number of the last use of a window.
     uses: u64,
     open: Vec<Window>,
@@ -72,6 +74,9 @@ impl Windows {
 
     /// The size the terminal is to have; `None` if that is not up to the windows.
     fn wanted(&self) -> Option<Size> {
+        if self.kept {
+            return None;
+        }
         let sizes = || self.open.iter().filter_map(|window| window.size);
         let of_each = |pick: fn(u16, u16) -> u16| {
             sizes().reduce(|a, b| Size::new(pick(a.cols(), b.cols()), pick(a.rows(), b.rows())).unwrap_or(a))
@@ -117,6 +122,11 @@ impl Pty {
         let mut windows = self.window_sizes.lock();
         windows.policy = policy;
         self.fit_windows(&windows);
+    }
+
+    /// Keeps the size from here on, whatever windows open or close.
+    pub(crate) fn keep_size(&self) {
+        self.window_sizes.lock().kept = true;
     }
 
     /// The rule for sizes.
@@ -256,6 +266,14 @@ mod tests {
         assert_eq!(windows.wanted(), size(81, 51), "the size goes back to the one before");
         assert!(windows.close(2));
         assert_eq!(windows.wanted(), None, "without windows the size stays");
+    }
+
+    #[test]
+    fn windows_that_close_because_the_daemon_stops_decide_nothing() {
+        let mut windows = windows(SizePolicy::Latest);
+        windows.kept = true;
+        assert!(windows.close(2));
+        assert_eq!(windows.wanted(), None);
     }
 
     #[test]

@@ -345,14 +345,20 @@ impl Observer {
     /// The screen as of the cursor.
     fn screen(&mut self) -> &mut Screen {
         let options = self.screens.options;
-        let (pty, checkpoint) = (&self.pty, &self.checkpoint);
+        let (pty, checkpoint, cursor) = (&self.pty, &self.checkpoint, &self.cursor);
         self.screen.get_or_insert_with(|| {
             let restored = checkpoint.as_ref().and_then(|checkpoint| {
                 let restored = pty.reading_screen(|| checkpoint.restore(options));
                 pty.screen_was_drawn();
                 restored.inspect_err(|error| tracing::error!(%error, "cannot restore a screen")).ok()
             });
-            restored.unwrap_or_else(|| Screen::new(pty.first_size(), options))
+            let mut screen = restored.unwrap_or_else(|| Screen::new(pty.first_size(), options));
+            // A former daemon resized the terminal after it stored this, and the mark of that is gone. The program has
+            // drawn for the new size since, which follows.
+            if screen.size() != pty.size() && !cursor.has_mark() {
+                screen.resize(pty.size());
+            }
+            screen
         })
     }
 
