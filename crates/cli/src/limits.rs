@@ -100,7 +100,7 @@ pub(crate) const ANIMATION_FRAME: Duration = Duration::from_millis(50);
 pub(crate) const ANIMATION_BYTES: usize = 2 << 20;
 /// How long an animation shows its last picture before it begins again.
 pub(crate) const ANIMATION_HOLD: Duration = Duration::from_secs(3);
-/// The longest pause in an animation if none is given: nobody looks at a still picture for longer.
+/// The longest pause in an animation if none is given: a still picture is not interesting for longer.
 pub(crate) const ANIMATION_PAUSE: Duration = Duration::from_secs(2);
 /// Bytes of output in one line: a line is written at once, and readers keep a whole one in memory.
 pub(crate) const CAST_OUTPUT: usize = 64 * 1024;
@@ -299,7 +299,7 @@ pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);
 
 // ---- the list ----
 
-/// How often ages on the screen may change: a minute is the smallest step, and nobody notices a few seconds.
+/// How often ages on the screen may change: a minute is the smallest step, and a few seconds are not noticed.
 pub(crate) const TOP_TICK: Duration = Duration::from_secs(10);
 /// How long the selection rests before the session is watched: less than a person notices, more than a held key takes.
 pub(crate) const TOP_SETTLE: Duration = Duration::from_millis(25);

@@ -1,4 +1,4 @@
-//! The output, read in the memory where the keeper writes it: the daemon wakes nobody for it, and copies nothing.
+//! The output, read in the memory where the keeper writes it: the daemon is not woken for it, and copies nothing.
 //!
 //! The daemon says where direct reading begins. From then on the position is reported to it from time to time, so that
 //! the output waits for this client as for any other. Reading ends when the daemon asks for it, or when the writer has

@@ -197,7 +197,8 @@ impl Halves {
     }
 }
 
-/// The output's thread. It keeps nothing of the attachment alive while it sleeps: whoever drops it restores the terminal.
+/// The output's thread. It keeps nothing of the attachment alive while it sleeps: its owner restores the terminal when it
+/// drops it.
 fn follow(halves: &Weak<Halves>) {
     while let Some(next) = halves.upgrade().and_then(|halves| Watch(&halves).move_output()) {
         match next {

@@ -11,7 +11,7 @@ const PROGRAM: &str = "__SWB__";
 
 const SOURCE: &str = include_str!("opencode.js");
 
-/// The plugin that calls `program`; an error if somebody else's file is in its place.
+/// The plugin that calls `program`; an error if a file that is not ours is in its place.
 pub(super) fn write(text: &str, program: &str) -> Result<String, String> {
     check(text)?;
     let program = serde_json::to_string(program).map_err(|error| error.to_string())?;

@@ -98,7 +98,7 @@ pub(crate) struct Matcher {
     armed: bool,
     /// Whether the program has received a press of the prefix, and is to receive its release.
     literal: bool,
-    /// The input after a command that is for whoever handles that.
+    /// The input after a command, for the code that handles it.
     rest: Vec<u8>,
     /// The last keys pressed, as many as the longest detach key has.
     recent: Vec<Chord>,

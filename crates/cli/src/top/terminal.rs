@@ -32,7 +32,7 @@ impl ListTerminal {
     /// An empty picture of the terminal's size.
     pub(super) fn blank() -> Buffer {
         let size = size::current().unwrap_or(Size::DEFAULT);
-        // Nobody has a larger window; a terminal that reports one must not cost memory.
+        // No window is larger; a terminal that reports one must not cost memory.
         let (cols, rows) = (size.cols().min(1000), size.rows().min(500));
         Buffer::empty(Rect::new(0, 0, cols, rows))
     }

@@ -25,7 +25,7 @@ pub(super) fn write(
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
         return if format == ExportFormat::Json { print_json_text(&text) } else { print_text(&text) };
     };
-    // A conversation is nobody else's business.
+    // A conversation is private.
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let written = options.open(file).and_then(|mut file| file.write_all(text.as_bytes()));
