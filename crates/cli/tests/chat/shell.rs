@@ -1,4 +1,4 @@
-//! Conversations with the user's shell: nobody takes them for one with an agent.
+//! Conversations with the user's shell, which cannot be mistaken for one with an agent.
 
 use crate::support::agents::said;
 use swb_testkit::{Swb, Terminal};

@@ -149,7 +149,7 @@ fn a_socket_that_no_front_serves_is_reported() {
     let script = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=3 exec \"$SWB\" daemon";
     let mut command = swb.shell(script);
     command.stdin(OwnedFd::from(odd)).stdout(Stdio::null()).stderr(Stdio::null());
-    // The control socket of the manager has nobody behind it any more.
+    // No process accepts on the control socket of the manager any more.
     drop(manager.listener);
     let _running = Running(command.spawn().unwrap());
     let warnings = wait_for("a daemon", || swb.try_status())["warnings"].to_string();
