@@ -181,8 +181,8 @@ pub(crate) const TOOL_LINES: usize = 3;
 pub(crate) const HOOK: Duration = Duration::from_secs(1);
 /// Bytes of an agent's configuration file: far more than people write.
 pub(crate) const AGENT_CONFIG: u64 = 1 << 20;
-/// Bytes of a hook's event that are read; they hold a tool's parameters and results.
-pub(crate) const HOOK_EVENT: u64 = 1 << 20;
+/// Bytes of a hook's event that are read; they hold a tool's parameters and results, and are not stored.
+pub(crate) const HOOK_EVENT: u64 = 64 << 20;
 /// Bytes sent with one request. Base64 makes a third more of them, and that has to fit a frame.
 pub(crate) const SEND: usize = 512 * 1024;
 /// How long the daemon may take to close its connections and end: three seconds, and two to spare.

@@ -4,10 +4,12 @@
 
 use crate::args;
 use crate::context::Context;
+use crate::control_client::ControlClient;
 use crate::error::Failure;
 use crate::limits;
+use crate::start_daemon;
 use serde::Deserialize;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::sync::mpsc::sync_channel;
 use swb_wire::control::{Hook, HookState, OkReply, Operation};
 
@@ -33,7 +35,12 @@ pub(super) fn run(args: &args::HookArgs) -> u8 {
 
 fn tell(session: String, state: HookState) -> Result<(), Failure> {
     let context = Context::from_env("swb", None, false)?;
-    if let Some(mut control) = context.connect_if_running()? {
+    // Not by way of the context, which has something to say to root.
+    let found = match ControlClient::inherited()? {
+        None => start_daemon::find(&context.paths)?,
+        inherited => inherited,
+    };
+    if let Some(mut control) = found {
         let request = Operation::Hook(Hook { session, state });
         let _: OkReply = control.request_within(&request, Some(limits::HOOK))?;
     }
@@ -52,9 +59,7 @@ fn state(state: args::HookState) -> HookState {
 
 /// The state that an event on standard input reports.
 fn from_stdin() -> Option<HookState> {
-    let mut text = String::new();
-    std::io::stdin().lock().take(limits::HOOK_EVENT).read_to_string(&mut text).ok()?;
-    event(&text)
+    reported(std::io::stdin().lock().take(limits::HOOK_EVENT))
 }
 
 /// The part of agents' events that is used here. Claude, codex and gemini send a name of their own; codex also calls
@@ -72,7 +77,12 @@ struct AgentEvent {
 }
 
 fn event(text: &str) -> Option<HookState> {
-    let event: AgentEvent = serde_json::from_str(text).ok()?;
+    reported(text.as_bytes())
+}
+
+/// Reads an event without storing what is not used here: the parameters and results of tools can be long.
+fn reported(event: impl Read) -> Option<HookState> {
+    let event: AgentEvent = serde_json::from_reader(BufReader::new(event)).ok()?;
     match event.hook_event_name.as_str() {
         "UserPromptSubmit" | "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PreCompact"
         | "SubagentStart" | "SubagentStop" => Some(HookState::Working),
@@ -141,6 +151,13 @@ mod tests {
         let codex = [Some(Working), Some(Asking), Some(Working), Some(Done)];
         let gemini = [Some(Working), Some(Asking), Some(Working), Some(Done)];
         assert_eq!(recorded.map(event)[..], [&claude[..], &codex, &gemini].concat());
+    }
+
+    #[test]
+    fn the_result_of_a_tool_may_be_long() {
+        let result = "x".repeat(3 << 20);
+        let text = format!(r#"{{"tool_response":"{result}","hook_event_name":"PostToolUse"}}"#);
+        assert_eq!(reported(text.as_bytes().take(limits::HOOK_EVENT)), Some(HookState::Working));
     }
 
     #[test]
