@@ -2,6 +2,7 @@
 //!
 //! `kill` and everything that creates a name take whole names: what they do cannot be undone.
 
+use crate::console::eprint_line;
 use crate::context::{Context, status};
 use crate::error::{Failure, FailureKind};
 use crate::limits;
@@ -46,6 +47,16 @@ impl Context {
             Meaning::Beginning(whole) => Ok(whole),
             Meaning::Ambiguous(names) => Err(ambiguous(&name, &names)),
         }
+    }
+
+    /// The session that the user means to type into; says which one the beginning of a name has led to, because a session
+    /// of another name may have been meant, which has ended.
+    pub(crate) fn session_to_type(&self, name: String) -> Result<String, Failure> {
+        let session = self.session(name.clone())?;
+        if session != name && !self.json {
+            eprint_line(format_args!("{}: session {session}", self.program));
+        }
+        Ok(session)
     }
 
     /// All sessions, if the daemon lists them in time.

@@ -21,7 +21,7 @@ use swb_wire::control::{
 /// Submits a text, waits for the turn and prints its text.
 pub(super) fn run(context: &Context, mut args: args::AskArgs) -> Outcome {
     turn::check_form(context, args.raw)?;
-    args.name = context.session(args.name)?;
+    args.name = context.session_to_type(args.name)?;
     exit_on_interrupt(&args.name)?;
     let started = Instant::now();
     let text = if args.text == "-" { stdin::text(MAX_FRAME)? } else { args.text };

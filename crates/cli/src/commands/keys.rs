@@ -15,7 +15,7 @@ struct Pressed {
 
 /// Presses the keys and returns when their bytes are written to the terminal.
 pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
-    let session = context.session(args.name)?;
+    let session = context.session_to_type(args.name)?;
     let request =
         Keys { session: session.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
     let reply: KeysReply = context.execute(&Operation::Keys(request))?;

@@ -14,7 +14,7 @@ struct Pasted {
 
 /// Types the buffer into a session.
 pub(super) fn run(context: &Context, mut args: args::PasteArgs) -> Outcome {
-    args.name = context.session(args.name)?;
+    args.name = context.session_to_type(args.name)?;
     let request =
         Paste { session: args.name.clone(), verbatim: args.verbatim, raw: args.raw, force: args.force };
     let _: OkReply = context.execute(&Operation::Paste(request))?;

@@ -23,7 +23,7 @@ struct Relayed {
 /// Types a turn into a session.
 pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
     let template = args.template.as_deref().map(read).transpose()?;
-    let to = context.session(args.to)?;
+    let to = context.session_to_type(args.to)?;
     let request = Relay {
         from: context.turn(args.from)?,
         to: to.clone(),

@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
     };
     // Read before connecting to the daemon: the writer of standard input may be slow.
     let mut chunk = next_chunk(&mut input)?;
-    let session = context.session(args.name)?;
+    let session = context.session_to_type(args.name)?;
     let mut control = context.connect()?;
     let mut bytes = 0;
     loop {
