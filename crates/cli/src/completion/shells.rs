@@ -12,7 +12,7 @@ use std::path::Path;
 
 const BASH: &str = r#"# Completion of swb in bash; made by `swb completions bash`.
 _swb() {
-    local IFS=$'\n' rest=$COMP_LINE words=() word i
+    local rest=$COMP_LINE words=() word i
     COMPREPLY=()
     # The words as swb gets them: bash splits them at colons and equals signs.
     for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -26,16 +26,16 @@ _swb() {
         rest=${rest#*"${COMP_WORDS[i]}"}
     done
     local current=${words[${#words[@]} - 1]}
-    local candidates
-    candidates=($(SWB_INDEX=$((${#words[@]} - 1)) VARIABLE=bash PROGRAM -- "${words[@]}" 2>/dev/null))
     # Bash replaces what follows the last colon or equals sign.
     local kept=${current%"${current##*[:=]}"}
-    for word in "${candidates[@]}"; do
+    while IFS= read -r word; do
+        word=${word#"$kept"}
+        # Bash inserts candidates as they are: quote whatever could mean something to it.
         case $word in
-            *[\ \'\"\$\&\;\(\)\<\>\|\*\?\\]*) printf -v word %q "$word" ;;
+            *[!A-Za-z0-9_./:@%+,=-]*) printf -v word %q "$word" ;;
         esac
-        COMPREPLY+=("${word#"$kept"}")
-    done
+        COMPREPLY+=("$word")
+    done < <(SWB_INDEX=$((${#words[@]} - 1)) VARIABLE=bash PROGRAM -- "${words[@]}" 2>/dev/null)
     [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[:=/] ]] && compopt -o nospace 2>/dev/null
 }
 complete -o bashdefault -o default -o nosort -F _swb swb 2>/dev/null ||

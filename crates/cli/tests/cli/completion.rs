@@ -103,35 +103,55 @@ fn every_kind_of_name_is_offered() {
     assert!(offered(&swb, &["attach", "--w"]).contains(&"--watch".to_owned()));
 }
 
+/// What bash would insert for the last word of a line that it has split into these words; a comma after each.
+#[track_caller]
+fn offered_in_bash(swb: &Swb, line: &str, words: &str, cword: usize, current: &str) -> String {
+    let file = swb.dir().join("swb.bash");
+    std::fs::write(&file, swb.ok(&["completions", "bash"])).expect("a file");
+    let script = format!(
+        ". \"$0\"; COMP_LINE='{line}' COMP_WORDS=({words}) COMP_CWORD={cword}; _swb swb '{current}' turn; \
+         printf '%s,' \"${{COMPREPLY[@]}}\""
+    );
+    let mut bash = Command::new("bash");
+    for (key, value) in swb.command(&[]).get_envs() {
+        match value {
+            Some(value) => drop(bash.env(key, value)),
+            None => drop(bash.env_remove(key)),
+        }
+    }
+    bash.args(["--norc", "-c", &script, file.to_str().expect("text")]).current_dir(swb.dir());
+    let output = bash.output().expect("bash");
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
 #[test]
 fn bash_completes_turns_although_it_splits_words_at_colons() {
     let swb = Swb::start(EXE);
     start(&swb, "asks", &["sh", "-c", AGENT], "ready");
     swb.ok(&["ask", "asks", "hello"]);
-    let file = swb.dir().join("swb.bash");
-    std::fs::write(&file, swb.ok(&["completions", "bash"])).expect("a file");
     let offered = |line: &str, words: &str, cword: usize, current: &str| {
-        let script = format!(
-            ". \"$0\"; COMP_LINE='{line}' COMP_WORDS=({words}) COMP_CWORD={cword}; _swb swb '{current}' turn; \
-             printf '%s,' \"${{COMPREPLY[@]}}\""
-        );
-        let args = ["--norc", "-c", &script, file.to_str().expect("text")];
-        let mut bash = Command::new("bash");
-        for (key, value) in swb.command(&[]).get_envs() {
-            match value {
-                Some(value) => drop(bash.env(key, value)),
-                None => drop(bash.env_remove(key)),
-            }
-        }
-        let output = bash.args(args).output().expect("bash");
-        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
-        text(&output.stdout)
+        offered_in_bash(&swb, line, words, cword, current)
     };
     assert_eq!(offered("swb st", "swb st", 1, "st"), "status,");
     assert_eq!(offered("swb turn as", "swb turn as", 2, "as"), "asks,");
     assert_eq!(offered("swb turn asks:", "swb turn asks :", 3, ""), "1,");
     assert_eq!(offered("swb turn asks:1", "swb turn asks : 1", 4, "1"), "1,");
     assert_eq!(offered("swb tunnel --role=wa", "swb tunnel --role = wa", 4, "wa"), "watch,");
+}
+
+#[test]
+fn bash_quotes_what_it_would_execute() {
+    let swb = Swb::start(EXE);
+    for name in ["x`id`", "y{a,b}!", "z *"] {
+        swb.ok(&["run", "-d", "-n", name, "--", "sleep", "1000"]);
+    }
+    let offered =
+        |word: &str| offered_in_bash(&swb, &format!("swb kill {word}"), &format!("swb kill {word}"), 2, word);
+    assert_eq!(offered("x"), "x\\`id\\`,");
+    assert_eq!(offered("y"), "y\\{a\\,b\\}\\!,");
+    // The star matches no file of the directory.
+    assert_eq!(offered("z"), "z\\ \\*,");
 }
 
 #[test]
