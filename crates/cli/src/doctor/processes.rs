@@ -6,8 +6,9 @@ use super::{Finding, Place};
 use crate::control_client::ControlClient;
 use crate::error::Failure;
 use crate::limits;
-use crate::sys;
+use rustix::process::geteuid;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use swb_daemon::output_within;
@@ -66,16 +67,27 @@ fn no_reply(failure: &Failure, paths: &Paths) -> Finding {
     )
 }
 
-/// The program file of a process.
+/// The program file of a process. It is compared and never executed: any process can have a keeper's arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Program {
     /// The file was replaced or removed since.
     replaced: bool,
+    /// It is this program's own file.
+    own: bool,
 }
 
 fn program_of(pid: u32) -> Program {
     let link = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    Program { replaced: link.to_string_lossy().ends_with(" (deleted)") }
+    Program {
+        replaced: link.to_string_lossy().ends_with(" (deleted)"),
+        own: file_of(&pid.to_string()).is_some_and(|file| Some(file) == file_of("self")),
+    }
+}
+
+/// What tells a process's program file from all others, even after it was replaced.
+fn file_of(process: &str) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(format!("/proc/{process}/exe")).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 fn daemon(reply: &StatusReply, program: &Program) -> Finding {
@@ -92,27 +104,19 @@ fn daemon(reply: &StatusReply, program: &Program) -> Finding {
 }
 
 fn keeper(pid: u32) -> Finding {
-    // Also works if the file was replaced: this is the program that runs.
-    let mut ask = Command::new(format!("/proc/{pid}/exe"));
-    ask.arg("--version");
-    let output = output_within(sys::in_new_session(&mut ask), limits::DOCTOR_REPLY).ok().flatten();
-    let version = output.and_then(|output| {
-        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        text.strip_prefix("swb ").map(str::to_owned)
-    });
-    keeper_finding(pid, version.as_deref(), &program_of(pid))
+    keeper_finding(pid, &program_of(pid))
 }
 
-fn keeper_finding(pid: u32, version: Option<&str>, program: &Program) -> Finding {
-    let message = format!("pid {pid}, version {}", version.unwrap_or("unknown"));
+fn keeper_finding(pid: u32, program: &Program) -> Finding {
     let upgrade = "`swb upgrade --keeper` replaces it; sessions keep running";
-    match version {
-        Some(OWN) if program.replaced => {
-            Finding::warning(KEEPER, format!("{message}; its program file has been replaced"), upgrade)
-        }
-        Some(OWN) => Finding::ok(KEEPER, message),
-        _ => Finding::warning(KEEPER, format!("{message}, but this program is version {OWN}"), upgrade),
+    if program.replaced {
+        return Finding::warning(KEEPER, format!("pid {pid}; its program file has been replaced"), upgrade);
     }
+    if !program.own {
+        let message = format!("pid {pid} runs another program file than this one, version {OWN}");
+        return Finding::warning(KEEPER, message, upgrade);
+    }
+    Finding::ok(KEEPER, format!("pid {pid}, version {OWN}"))
 }
 
 /// The keeper of this user, found by its arguments: it serves daemons alone.
@@ -121,6 +125,10 @@ pub(super) fn keeper_pid(paths: &Paths) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.find(|pid| {
+        let owner = std::fs::metadata(format!("/proc/{pid}")).map(|metadata| metadata.uid());
+        if owner.ok() != Some(geteuid().as_raw()) {
+            return false;
+        }
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         is_keeper(&words, &socket)
     })
@@ -190,18 +198,15 @@ mod tests {
 
     #[test]
     fn another_version_needs_an_upgrade() {
-        let replaced = Program { replaced: true };
+        let replaced = Program { replaced: true, own: true };
         assert_eq!(daemon(&reply(OWN), &Program::default()).status, Level::Ok);
         for finding in [daemon(&reply("0.0.9"), &Program::default()), daemon(&reply(OWN), &replaced)] {
             assert_eq!(finding.status, Level::Warning);
             assert!(finding.hint.unwrap().starts_with("`swb upgrade`"));
         }
-        assert_eq!(keeper_finding(10, Some(OWN), &Program::default()).status, Level::Ok);
-        for finding in [
-            keeper_finding(10, Some("0.0.9"), &Program::default()),
-            keeper_finding(10, None, &Program::default()),
-            keeper_finding(10, Some(OWN), &replaced),
-        ] {
+        let own = Program { own: true, ..Program::default() };
+        assert_eq!(keeper_finding(10, &own).status, Level::Ok);
+        for finding in [keeper_finding(10, &Program::default()), keeper_finding(10, &replaced)] {
             assert_eq!(finding.status, Level::Warning);
             assert!(finding.hint.unwrap().starts_with("`swb upgrade --keeper`"));
         }
