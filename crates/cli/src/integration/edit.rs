@@ -20,6 +20,8 @@ pub(crate) struct Change {
     after: Option<String>,
     /// The backup is what the file becomes again.
     restores: bool,
+    /// What was there before becomes the backup.
+    keeps: bool,
 }
 
 /// The state of an agent's hooks.
@@ -33,13 +35,18 @@ pub(crate) fn install(integration: Integration, path: &Path, program: &str) -> R
     let (target, before) = read(path)?;
     let after = integration.install(before.as_deref().unwrap_or_default(), program);
     let after = Some(after.map_err(|error| explained(path, &error))?);
-    Ok(Change { target, before, after, restores: false })
+    // Hooks of an earlier version replace no backup of what the user had before them.
+    let is_users = before.as_deref().is_some_and(|text| has_no_hooks(integration, text));
+    let keeps = is_users || !backup(&target).exists();
+    Ok(Change { target, before, after, restores: false, keeps })
 }
 
 /// The change that removes the hooks: back to what was there before, if only the hooks have been added since.
 pub(crate) fn uninstall(integration: Integration, path: &Path, programs: &[&str]) -> Result<Change, String> {
     let (target, before) = read(path)?;
-    let Some(text) = &before else { return Ok(Change { target, before, after: None, restores: false }) };
+    let Some(text) = &before else {
+        return Ok(Change { target, before, after: None, restores: false, keeps: false });
+    };
     let rest = integration.uninstall(text).map_err(|error| explained(path, &error))?;
     let backup = regular_file::read_text(&backup(&target), limits::AGENT_CONFIG).ok();
     let came_from = |text_before: &str| {
@@ -48,9 +55,14 @@ pub(crate) fn uninstall(integration: Integration, path: &Path, programs: &[&str]
         })
     };
     let changes = rest.as_deref() != Some(text);
-    let restored = backup.filter(|backup| changes && came_from(backup));
+    let restored = backup.filter(|backup| changes && has_no_hooks(integration, backup) && came_from(backup));
     let restores = restored.is_some();
-    Ok(Change { target, after: restored.or(rest), before, restores })
+    Ok(Change { target, after: restored.or(rest), before, restores, keeps: !restores })
+}
+
+/// Whether a configuration has no hooks of ours, of any version.
+fn has_no_hooks(integration: Integration, text: &str) -> bool {
+    integration.uninstall(text).is_ok_and(|rest| rest.as_deref() == Some(text))
 }
 
 impl Change {
@@ -78,7 +90,7 @@ impl Change {
             return Ok(None);
         };
         let mode = fs::metadata(&self.target).map_or(0o600, |metadata| metadata.mode() & 0o777);
-        let kept = self.before.as_ref().filter(|_| !self.restores);
+        let kept = self.before.as_ref().filter(|_| self.keeps);
         if let Some(before) = kept {
             replace(&backup, before, mode)?;
         }
@@ -174,6 +186,23 @@ mod tests {
         fs::write(&path, changed).unwrap();
         uninstall(CLAUDE, &path, &["swb"]).unwrap().apply().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"a\": 2\n}\n");
+    }
+
+    #[test]
+    fn hooks_of_an_earlier_version_are_not_restored() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        let users = "{ \"a\" : 1 }";
+        fs::write(&path, users).unwrap();
+        install(CLAUDE, &path, "/old/swb").unwrap().apply().unwrap();
+        assert_eq!(install(CLAUDE, &path, "swb").unwrap().apply().unwrap(), None, "the backup stays");
+        uninstall(CLAUDE, &path, &["swb"]).unwrap().apply().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), users);
+        // As an earlier version left it.
+        fs::write(backup(&path), CLAUDE.install(users, "/old/swb").unwrap()).unwrap();
+        fs::write(&path, CLAUDE.install(users, "swb").unwrap()).unwrap();
+        uninstall(CLAUDE, &path, &["swb"]).unwrap().apply().unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("hook"));
     }
 
     #[test]
