@@ -100,13 +100,17 @@ impl Checkpoint {
         serde_json::from_slice(self.body().ok()?.get(..self.head.saved)?).ok()
     }
 
-    /// Restores the screen. A failure of the terminal model costs the saved screen, and not its observer.
-    pub(crate) fn restore(&self, options: Options) -> io::Result<Screen> {
+    /// Restores the screen, in another size if one is given. A failure of the terminal model costs the saved screen, and
+    /// not its observer.
+    pub(crate) fn restore(&self, options: Options, size: Option<Size>) -> io::Result<Screen> {
         let picture = self.picture()?;
         let draw = || {
             let mut screen = Screen::new(self.size(), options);
             screen.feed(&picture);
             screen.count_scrolled_from(self.head.scrolled);
+            if let Some(size) = size {
+                screen.resize(size);
+            }
             screen
         };
         std::panic::catch_unwind(draw).map_err(|_| io::Error::other("the terminal model failed"))
@@ -126,9 +130,12 @@ mod tests {
         let stored = Checkpoint::new(Offset(19), &screen, None).unwrap();
         let opened = Checkpoint::open(stored.share().unwrap()).unwrap();
         assert_eq!((opened.offset(), opened.size()), (Offset(19), screen.size()));
-        let restored = opened.restore(Options::default()).unwrap();
+        let restored = opened.restore(Options::default(), None).unwrap();
         assert_eq!(restored.state(), screen.state());
         assert_eq!(restored.scrolled(), screen.scrolled());
+        let size = Size::new(50, 9).unwrap();
+        screen.resize(size);
+        assert_eq!(opened.restore(Options::default(), Some(size)).unwrap().state(), screen.state());
     }
 
     #[test]

@@ -345,20 +345,16 @@ impl Observer {
     /// The screen as of the cursor.
     fn screen(&mut self) -> &mut Screen {
         let options = self.screens.options;
-        let (pty, checkpoint, cursor) = (&self.pty, &self.checkpoint, &self.cursor);
+        let (pty, checkpoint, resized) = (&self.pty, &self.checkpoint, &mut self.resized);
         self.screen.get_or_insert_with(|| {
+            let missed = missed_resize(pty, checkpoint.as_ref());
+            *resized |= missed.is_some();
             let restored = checkpoint.as_ref().and_then(|checkpoint| {
-                let restored = pty.reading_screen(|| checkpoint.restore(options));
+                let restored = pty.reading_screen(|| checkpoint.restore(options, missed));
                 pty.screen_was_drawn();
                 restored.inspect_err(|error| tracing::error!(%error, "cannot restore a screen")).ok()
             });
-            let mut screen = restored.unwrap_or_else(|| Screen::new(pty.first_size(), options));
-            // A former daemon resized the terminal after it stored this, and the mark of that is gone. The program has
-            // drawn for the new size since, which follows.
-            if screen.size() != pty.size() && !cursor.has_mark() {
-                screen.resize(pty.size());
-            }
-            screen
+            restored.unwrap_or_else(|| Screen::new(missed.unwrap_or(pty.first_size()), options))
         })
     }
 
@@ -451,6 +447,9 @@ impl Observer {
         let rests = self.screen.is_none() && self.behind() == 0 && !self.cursor.has_mark();
         let checkpoint =
             self.checkpoint.as_ref().filter(|_| rests && scrollback >= self.screens.options.scrollback)?;
+        if missed_resize(&self.pty, Some(checkpoint)).is_some() {
+            return None;
+        }
         checkpoint.picture().ok()
     }
 
@@ -521,4 +520,13 @@ impl Observer {
             self.screens.trim_soon();
         }
     }
+}
+
+/// The size of the terminal if a former daemon has resized it after it stored the checkpoint: the mark of that is gone. The
+/// program has drawn for the new size since, and that output follows. A resize by this daemon has a mark, at which the
+/// detector must still see the screen as it was.
+fn missed_resize(pty: &Pty, checkpoint: Option<&Checkpoint>) -> Option<Size> {
+    let size = pty.size();
+    let shown = checkpoint.map_or(pty.first_size(), Checkpoint::size);
+    (pty.generation() == 0 && shown != size).then_some(size)
 }
