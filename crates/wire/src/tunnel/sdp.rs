@@ -7,7 +7,7 @@
 pub fn fingerprint(sdp: &str) -> Option<String> {
     let mut found = None;
     for line in sdp.lines() {
-        let Some(value) = line.trim_end().strip_prefix("a=fingerprint:") else { continue };
+        let Some(value) = fingerprint_value(line) else { continue };
         let (algorithm, print) = value.split_once(' ')?;
         if !algorithm.eq_ignore_ascii_case("sha-256") {
             continue;
@@ -26,11 +26,17 @@ pub fn fingerprint(sdp: &str) -> Option<String> {
     found
 }
 
-/// The same offer or answer with SHA-256 fingerprints only, so that everybody compares the same one.
+/// What a line with a fingerprint says: algorithm, space, print.
+fn fingerprint_value(line: &str) -> Option<&str> {
+    line.trim_end().strip_prefix("a=fingerprint:")
+}
+
+/// The same offer or answer with SHA-256 fingerprints only, so that both ends compare the same one. A malformed line stays:
+/// removing it would turn an invalid answer into a valid one.
 pub fn with_sha256_only(sdp: &str) -> String {
     let other = |line: &str| {
-        let algorithm = line.strip_prefix("a=fingerprint:").and_then(|value| value.split(' ').next());
-        algorithm.is_some_and(|algorithm| !algorithm.eq_ignore_ascii_case("sha-256"))
+        let algorithm = fingerprint_value(line).and_then(|value| value.split_once(' '));
+        algorithm.is_some_and(|(algorithm, _)| !algorithm.eq_ignore_ascii_case("sha-256"))
     };
     sdp.lines().filter(|line| !other(line)).flat_map(|line| [line, "\r\n"]).collect()
 }
@@ -112,6 +118,13 @@ mod tests {
         assert_eq!(with_sha256_only(&more), line);
         assert_eq!(fingerprint("v=0\r\n"), None);
         assert_eq!(fingerprint("a=fingerprint:sha-256 AB:CD\r\n"), None);
+        for malformed in
+            ["a=fingerprint:", "a=fingerprint:sha-512", "a=fingerprint:sha-512 ", "a=fingerprint:a=mid:0"]
+        {
+            let spoiled = format!("{malformed}\r\n{line}");
+            assert_eq!(fingerprint(&spoiled), None, "{malformed}");
+            assert_eq!(fingerprint(&with_sha256_only(&spoiled)), None, "{malformed}");
+        }
     }
 
     #[test]
