@@ -40,13 +40,23 @@ pub(crate) fn deb(is_static: bool) -> Result<()> {
 fn stage_files(program: &Path, stage: &Path) -> Result<()> {
     let copy = |from: &str, to: &str| install(&fs::read(root().join(from))?, &stage.join(to), 0o644);
     install(&fs::read(program)?, &stage.join("usr/bin/swb"), 0o755)?;
-    let own = |args: &[&str]| output(&program.to_string_lossy(), args).map(|text| text + "\n");
+    // The scripts call `swb` by name if it is the one in PATH, else by the path that it has on this machine.
+    let bin = stage.join("usr/bin");
+    let own = |args: &[&str]| {
+        let text = output_of(Command::new(bin.join("swb")).args(args).env("PATH", &bin));
+        text.map(|text| text + "\n")
+    };
     for (shell, file) in [
         ("bash", "usr/share/bash-completion/completions/swb"),
         ("zsh", "usr/share/zsh/vendor-completions/_swb"),
         ("fish", "usr/share/fish/vendor_completions.d/swb.fish"),
     ] {
-        install(own(&["completions", shell])?.as_bytes(), &stage.join(file), 0o644)?;
+        let script = own(&["completions", shell])?;
+        ensure!(
+            !script.contains(&*bin.to_string_lossy()),
+            "the completion for {shell} has a path of this machine"
+        );
+        install(script.as_bytes(), &stage.join(file), 0o644)?;
     }
     let manual = stage.join("usr/share/man/man1");
     own(&["man", "--dir", &manual.to_string_lossy()])?;
@@ -199,10 +209,14 @@ fn output(program: &str, args: &[&str]) -> Result<String> {
 }
 
 fn output_in(dir: &Path, program: &str, args: &[&str]) -> Result<String> {
-    let output = Command::new(program).args(args).current_dir(dir).stderr(Stdio::inherit()).output();
-    let output = output.with_context(|| format!("cannot run {program}"))?;
+    output_of(Command::new(program).args(args).current_dir(dir))
+}
+
+fn output_of(command: &mut Command) -> Result<String> {
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
-        bail!("{program} {args:?} failed: {}", output.status);
+        bail!("{command:?} failed: {}", output.status);
     }
     Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
 }
