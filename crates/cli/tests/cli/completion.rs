@@ -2,6 +2,7 @@
 
 use crate::support::agents::{AGENT, start};
 use rustix::process::Signal;
+use serde_json::json;
 use std::process::Command;
 use swb_testkit::{LIMIT, Swb, Terminal, signal, text, wait_for};
 
@@ -144,7 +145,10 @@ fn bash_completes_turns_although_it_splits_words_at_colons() {
 fn bash_quotes_what_it_would_execute() {
     let swb = Swb::start(EXE);
     for name in ["x`id`", "y{a,b}!", "z *"] {
-        swb.ok(&["run", "-d", "-n", name, "--", "sleep", "1000"]);
+        // Clients of other programs may choose such names.
+        let create =
+            json!({"cmd": "create", "name": name, "workspace": swb.workspace(""), "argv": ["sleep", "1000"]});
+        swb.control().ok(&create);
     }
     let offered =
         |word: &str| offered_in_bash(&swb, &format!("swb kill {word}"), &format!("swb kill {word}"), 2, word);
