@@ -18,7 +18,7 @@ pub(super) struct DirectOutput {
     reported: Offset,
     /// Bytes between two reports.
     step: u64,
-    /// The end of the output when it was last looked at.
+    /// The end of the output that was read.
     seen: Offset,
 }
 
@@ -52,18 +52,22 @@ impl DirectOutput {
     /// Copies the output from `from` on into the inbox, as much as fits.
     pub(super) fn read(&mut self, from: Offset, inbox: &mut Inbox) -> DirectRead {
         let head = Offset(self.ring.head().0);
-        self.seen = head;
         let most = usize::try_from(head.0.saturating_sub(from.0)).unwrap_or(usize::MAX);
         if most == 0 || !inbox.is_empty() {
+            self.seen = head;
             return DirectRead::Nothing;
         }
         match inbox.supply(most, |bytes| self.ring.copy_over(swb_keeper::Offset(from.0), bytes)) {
-            true => DirectRead::Some,
-            false => DirectRead::Lost,
+            Some(count) => {
+                // Not the end of the output: what did not fit must not be slept over.
+                self.seen = Offset(from.0.saturating_add(count as u64));
+                DirectRead::Some
+            }
+            None => DirectRead::Lost,
         }
     }
 
-    /// Whether the daemon has to be told that everything before `position` was read; it counts as told.
+    /// Whether the daemon is to be sent the report that everything before `position` was read; it counts as sent.
     pub(super) fn is_report_due(&mut self, position: Offset) -> bool {
         let due = position.0.saturating_sub(self.reported.0) >= self.step;
         if due {
@@ -72,7 +76,7 @@ impl DirectOutput {
         due
     }
 
-    /// Where to sleep until there is output that has not been looked at.
+    /// Where to sleep until there is output that has not been read.
     pub(super) fn sleep(&self) -> Sleep {
         Sleep { ring: Arc::clone(&self.ring), seen: self.seen }
     }

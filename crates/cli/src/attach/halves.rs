@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
 
 /// An attachment that two threads use.
@@ -24,6 +24,8 @@ pub(super) struct Halves {
     main_waits: AtomicBool,
     /// Wakes the main thread.
     nudge: OwnedFd,
+    /// The output's thread, once it was needed.
+    reader: OnceLock<Thread>,
     /// Duplicates for waiting while the attachment is not locked.
     signals: Option<OwnedFd>,
     terminal: OwnedFd,
@@ -54,6 +56,7 @@ impl Halves {
             signals: signals.transpose()?,
             terminal: attachment.screen.as_fd().try_clone_to_owned()?,
             nudge: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            reader: OnceLock::new(),
             main_waits: AtomicBool::new(false),
             attachment: Mutex::new(attachment),
         }))
@@ -61,7 +64,6 @@ impl Halves {
 
     /// Runs the attachment until it ends.
     pub(super) fn run(self: &Arc<Self>) -> Result<AttachEnd, Failure> {
-        let mut reader = None;
         let mut attachment = self.lock();
         // The size may have changed between the request and the first check for signals.
         attachment.send_size();
@@ -72,7 +74,7 @@ impl Halves {
             if let Some(ending) = attachment.pump()? {
                 return Ok(ending);
             }
-            self.wake_reader(&mut attachment, &mut reader);
+            self.wake_reader(&mut attachment);
             let interests = attachment.interests();
             drop(attachment);
             let woken = self.wait(&interests)?;
@@ -91,6 +93,9 @@ impl Halves {
         if let Some(direct) = attachment.direct.take() {
             direct.sleep().end();
         }
+        if let Some(reader) = self.reader.get() {
+            reader.unpark();
+        }
         attachment
     }
 
@@ -102,17 +107,17 @@ impl Halves {
     }
 
     /// Lets the output's thread continue, if output is read directly; starts it the first time.
-    fn wake_reader(self: &Arc<Self>, attachment: &mut Attachment, reader: &mut Option<Thread>) {
+    fn wake_reader(self: &Arc<Self>, attachment: &mut Attachment) {
         if attachment.direct.is_none() {
             return;
         }
-        if let Some(reader) = reader {
+        if let Some(reader) = self.reader.get() {
             return reader.unpark();
         }
         let halves = Arc::downgrade(self);
         let started = thread::Builder::new().name("swb-output".to_owned()).spawn(move || follow(&halves));
         match started {
-            Ok(handle) => *reader = Some(handle.thread().clone()),
+            Ok(handle) => drop(self.reader.set(handle.thread().clone())),
             Err(_) => attachment.stop_direct(),
         }
     }
@@ -142,7 +147,8 @@ impl Halves {
         }
         match &attachment.direct {
             _ if ends => None,
-            Some(direct) if !waits => Some(Next::Sleep(direct.sleep())),
+            // A frame of which a part has arrived comes first: then the main thread wakes this one.
+            Some(direct) if !waits && attachment.inbox.is_empty() => Some(Next::Sleep(direct.sleep())),
             _ => Some(Next::Park),
         }
     }

@@ -101,17 +101,17 @@ impl Inbox {
     }
 
     /// Lets `fill` write up to `most` bytes of terminal data from elsewhere, if nothing is left from the socket. They are
-    /// taken like those of a frame; returns whether there are any. Invalidates ranges returned before.
-    pub(crate) fn supply(&mut self, most: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> bool {
+    /// taken like those of a frame; returns how many there are. Invalidates ranges returned before.
+    pub(crate) fn supply(&mut self, most: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> Option<usize> {
         if !self.is_empty() {
-            return false;
+            return None;
         }
         let count = most.min(self.buffer.len());
         let supplied = self.buffer.get_mut(..count).is_some_and(fill);
         if supplied {
             (self.start, self.end, self.left) = (0, count, count);
         }
-        supplied
+        supplied.then_some(count)
     }
 
     /// Whether everything that has arrived was taken, and no frame has only begun.

@@ -212,7 +212,9 @@ impl Attachment {
         if woken.writable {
             self.send();
         }
+        // The other thread may have filled the terminal since: what waits for it is still in the buffer to be read into.
         if woken.readable
+            && !self.screen.is_blocked()
             && let Some(ending) = self.read_socket()
         {
             return Ok(Some(ending));

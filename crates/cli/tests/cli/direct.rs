@@ -1,6 +1,9 @@
 //! `swb attach` reading the output where the keeper writes it.
 
 use rustix::process::Signal;
+use serde_json::json;
+use std::fs::File;
+use std::process::Stdio;
 use swb_testkit::{Swb, Terminal, is_alive, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
@@ -114,6 +117,44 @@ fn the_end_of_a_session_comes_behind_all_of_its_output() {
     terminal.type_in(b"\n");
     assert_eq!(terminal.wait(), 7);
     assert!(numbers(terminal.seen()).into_iter().eq(1..=20_000));
+}
+
+#[test]
+fn more_than_a_buffer_at_once_is_shown_to_its_end() {
+    // Two and a half times what the client reads at once, and less than a ring.
+    const LINES: u32 = 40_000;
+    let swb = Swb::start(EXE);
+    swb.script("x", COUNTS);
+    let file = swb.dir().join("shown");
+    let mut attach = swb.command(&["attach", "x"]);
+    attach.stdin(Stdio::piped()).stdout(File::create(&file).unwrap()).stderr(Stdio::null());
+    let mut client = attach.spawn().unwrap();
+    wait_for("a mapping of the output", || reads_directly(client.id()).then_some(()));
+    // All of it is there before the client runs again, and nothing follows that would wake it once more.
+    signal(client.id().into(), Signal::STOP);
+    swb.ok(&["send", "x", &LINES.to_string(), "--enter"]);
+    let done = format!("done {LINES}");
+    swb.ok(&["wait", "x", "--text", &done]);
+    signal(client.id().into(), Signal::CONT);
+    wait_for("the end of the output", || std::fs::read_to_string(&file).ok()?.contains(&done).then_some(()));
+    assert!(numbers(&std::fs::read(&file).unwrap()).into_iter().eq(1..=LINES));
+    client.kill().unwrap();
+    client.wait().unwrap();
+}
+
+#[test]
+fn a_client_that_declines_is_not_offered_the_memory_again() {
+    let swb = Swb::start(EXE);
+    swb.script("x", "printf ready; read x; echo answered; read x");
+    let mut client = swb.control();
+    client.ok(&json!({"cmd": "attach", "session": "x", "offsets": true, "direct": true}));
+    let (_, offered) = client.event("direct");
+    client.control(&json!({"cmd": "indirect", "offset": offered["offset"]}));
+    client.type_in(b"\n");
+    client.until("answered");
+    client.type_in(b"\n");
+    let (_, events) = client.to_end();
+    assert!(events.iter().all(|event| event["event"] != "direct"), "{events:?}");
 }
 
 #[test]

@@ -44,6 +44,7 @@ impl TerminalOutput {
     pub(super) fn begin_direct(&mut self) -> Piece {
         self.way = Way::Direct;
         self.stops = self.client.borrow().reading.stops;
+        self.began = self.cursor.offset();
         self.cursor.set_followed(true);
         Piece::Direct { offset: self.cursor.offset() }
     }
@@ -54,6 +55,9 @@ impl TerminalOutput {
         let ClientState { reading, window, .. } = *self.client.borrow_and_update();
         self.cursor.follow(reading.offset);
         if reading.stops != self.stops {
+            // One that stops unasked where it began cannot read the memory, unless the writer has overtaken it.
+            let overtaken = self.began < self.cursor.pty().oldest();
+            self.may_read &= self.way == Way::Stopping || reading.offset > self.began || overtaken;
             self.way = Way::Sent;
             self.cursor.set_followed(false);
             // It may have read on behind the resize before it was asked to stop, whatever the size is by now.

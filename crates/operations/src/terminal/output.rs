@@ -84,6 +84,8 @@ pub struct TerminalOutput {
     pub(super) way: Way,
     /// How often the client had stopped reading itself when it began the last time.
     pub(super) stops: u64,
+    /// Where it began the last time.
+    pub(super) began: Offset,
     /// Notifications for the client's terminal, if it asked for them.
     pub(super) notifications: Option<BoardReader>,
     /// Pieces that were decided but not yet returned: at most an event, a picture, an end and the newest notifications.
@@ -123,6 +125,7 @@ impl TerminalOutput {
             may_read: false,
             way: Way::Sent,
             stops: 0,
+            began: Offset::START,
             queue: VecDeque::new(),
         };
         let window = output.client.borrow().window;
