@@ -1,4 +1,4 @@
-//! Measures `swb` against a raw PTY, an ideal relay, dtach, tmux and GNU screen, and prints a Markdown table.
+//! Measures `swb` against a raw PTY, an ideal relay, dtach, tmux, GNU screen and shpool, and prints a Markdown table.
 //!
 //! Absolute numbers say more about the machine than about a program, so everything is judged as a ratio
 //! between contenders that take turns within one run. The program in every session is this executable in a
@@ -36,7 +36,7 @@ use measure::{Bench, Measure, Scale, screen_model};
 use peers::Kind;
 use report::Report;
 
-/// Measures swb against a raw PTY, an ideal relay, dtach, tmux and GNU screen
+/// Measures swb against a raw PTY, an ideal relay, dtach, tmux, GNU screen and shpool
 #[derive(Parser)]
 #[command(name = "swb-bench")]
 struct Options {

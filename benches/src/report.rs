@@ -256,7 +256,7 @@ mod tests {
         assert!(metric.missed());
         assert_eq!(
             metric.row(),
-            "| a measure (ms) | — | 2.00 | — | — | — | — | ≤ 1.5 × ideal relay | — | — |"
+            "| a measure (ms) | — | 2.00 | — | — | — | — | — | ≤ 1.5 × ideal relay | — | — |"
         );
     }
 
@@ -267,6 +267,6 @@ mod tests {
         let report = Report { conditions: vec![], metrics: vec![judged, plain], notes: vec![] };
         let cells: Vec<usize> =
             report.markdown().lines().filter(|l| !l.is_empty()).map(|l| l.matches('|').count()).collect();
-        assert_eq!(cells, [11; 4]);
+        assert_eq!(cells, [12; 4]);
     }
 }

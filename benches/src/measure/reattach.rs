@@ -13,7 +13,7 @@ use crate::wait;
 const OUTPUT: u64 = 4 << 20;
 
 /// Those that show a newcomer anything.
-const CONTENDERS: [Kind; 4] = [Kind::Relay, Kind::Swb, Kind::Tmux, Kind::Screen];
+const CONTENDERS: [Kind; 5] = [Kind::Relay, Kind::Swb, Kind::Tmux, Kind::Screen, Kind::Shpool];
 
 pub(super) fn take(bench: &mut Bench) -> Result<Vec<Metric>> {
     let mut lineup = bench.lineup(&CONTENDERS)?;

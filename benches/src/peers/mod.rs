@@ -7,6 +7,7 @@ mod dtach;
 mod raw;
 mod relay;
 mod screen;
+mod shpool;
 mod swb;
 mod tmux;
 
@@ -34,6 +35,7 @@ pub(crate) enum Kind {
     Dtach,
     Tmux,
     Screen,
+    Shpool,
     /// `swb` that follows no screens; it has no column of its own.
     Blind,
     /// The Unix socket of the `swb` that also serves the web; no column either.
@@ -44,11 +46,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All that have a column.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Raw, Self::Relay, Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Raw, Self::Relay, Self::Swb, Self::Dtach, Self::Tmux, Self::Screen, Self::Shpool];
 
     /// Those that keep sessions on behalf of a user, as opposed to the yardsticks.
-    pub(crate) const KEEPERS: [Self; 4] = [Self::Swb, Self::Dtach, Self::Tmux, Self::Screen];
+    pub(crate) const KEEPERS: [Self; 5] = [Self::Swb, Self::Dtach, Self::Tmux, Self::Screen, Self::Shpool];
 
     /// Its heading in the table.
     pub(crate) fn label(self) -> &'static str {
@@ -59,6 +61,7 @@ impl Kind {
             Self::Dtach => "dtach",
             Self::Tmux => "tmux",
             Self::Screen => "screen",
+            Self::Shpool => "shpool",
             Self::Blind => "swb without screens",
             Self::Socket => "its Unix socket",
             Self::Alone => "swb without clients",
@@ -73,6 +76,7 @@ impl Kind {
             Self::Dtach => (OsStr::new("dtach"), "--version"),
             Self::Tmux => (OsStr::new("tmux"), "-V"),
             Self::Screen => (OsStr::new("screen"), "-v"),
+            Self::Shpool => (OsStr::new("shpool"), "version"),
         };
         // GNU screen prints its version and fails.
         let output = Command::new(program).arg(flag).stdin(Stdio::null()).output().ok()?;
@@ -88,6 +92,7 @@ impl Kind {
             Self::Dtach => Box::new(dtach::Dtach::new(place)?),
             Self::Tmux => Box::new(tmux::Tmux::new(place)?),
             Self::Screen => Box::new(screen::Screen::new(place)?),
+            Self::Shpool => Box::new(shpool::Shpool::new(place)?),
             Self::Blind => Box::new(Swb::start(&place.beside("blind", "[screen]\nfollow = false\n")?)?),
         })
     }
