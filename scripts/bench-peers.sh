@@ -1,14 +1,17 @@
 #!/bin/sh
-# Installs the programs that the benchmark compares swb with: tmux, GNU screen and dtach.
-# Does nothing for those that are already there.
+# Installs the programs that the benchmark compares swb with: tmux, GNU screen and dtach from Debian's packages, and shpool
+# with cargo. Does nothing for those that are already there.
 set -eu
 
 missing=
 for program in tmux screen dtach; do
     command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
+if ! command -v shpool >/dev/null 2>&1; then
+    cargo install --locked shpool
+fi
 if [ -z "$missing" ]; then
-    echo "tmux, screen and dtach are installed"
+    echo "tmux, screen, dtach and shpool are installed"
     exit 0
 fi
 
