@@ -59,7 +59,8 @@ impl Peer for Shpool {
 
     fn attach(&mut self, session: &str) -> Result<Terminal> {
         let mut command = self.command();
-        command.args(["attach", session]);
+        // It takes the client that created the session for an attached one for a while.
+        command.args(["attach", "--force", session]);
         Terminal::spawn(command)
     }
 
