@@ -87,6 +87,9 @@ pub(crate) const PREFIX: Duration = Duration::from_millis(700);
 pub(crate) const PLAIN_TITLE: Duration = Duration::from_secs(2);
 /// Bytes of a program's title that are kept: more than a window shows.
 pub(crate) const TITLE: usize = 256;
+/// Bytes of numbers in a sequence that is handled without taking them apart: longer than those that programs send all the
+/// time, and too short for more numbers than are read otherwise.
+pub(crate) const COMMON_SEQUENCE: usize = 30;
 /// Keys in a detach sequence: more than a person would type.
 pub(crate) const DETACH_KEYS: usize = 16;
 

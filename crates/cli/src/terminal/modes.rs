@@ -133,7 +133,11 @@ impl ModeTracker {
             match token {
                 Token::Text(text) => self.state.text(text),
                 Token::Control(byte, _) => self.state.text(&[byte]),
-                Token::Sequence(raw) => self.state.sequence(&Sequence::parse(raw)),
+                Token::Sequence(raw) => {
+                    if !self.state.common(raw) {
+                        self.state.sequence(&Sequence::parse(raw));
+                    }
+                }
                 Token::Cut(_) | Token::Ignored(_) => {}
             }
         }
@@ -193,6 +197,10 @@ impl ChangedModes {
         if let Some(at) = memchr::memrchr2(0x0e, 0x0f, text) {
             self.pen.shifted_out = text.get(at) == Some(&0x0e);
         }
+        if !matches!(text, [.., b'\r' | b'\n']) {
+            self.line = CursorLine::Used;
+            return;
+        }
         let above = without_newlines(text);
         let fed = above.len() < text.len();
         self.line = match (self.line, above) {
@@ -204,6 +212,23 @@ impl ChangedModes {
             (_, [.., b'\r']) => CursorLine::Returned,
             _ => CursorLine::Used,
         };
+    }
+
+    /// The same as [`Self::sequence`] for what programs that draw the whole screen send all the time, without taking the
+    /// numbers apart; whether this was such a sequence.
+    fn common(&mut self, raw: &[u8]) -> bool {
+        let [_, b'[', numbers @ .., action] = raw else { return false };
+        if numbers.len() > limits::COMMON_SEQUENCE || !numbers.iter().all(|byte| matches!(byte, b'0'..=b';'))
+        {
+            return false;
+        }
+        match action {
+            b'm' => self.pen.attributes = numbers.iter().any(|byte| matches!(byte, b'1'..=b'9')),
+            b'A'..=b'I' => self.line = CursorLine::Used,
+            b'J' | b'K' | b'P' | b'X' => {}
+            _ => return false,
+        }
+        true
     }
 
     fn sequence(&mut self, sequence: &Sequence<'_>) {
@@ -535,6 +560,44 @@ mod tests {
             let mut single = ModeTracker::default();
             bytes.iter().for_each(|byte| single.feed(&[*byte]));
             assert_eq!(single.is_between(), between, "{bytes:?} byte by byte");
+        }
+    }
+
+    #[test]
+    fn common_sequences_change_what_they_change_otherwise() {
+        let numbers = [
+            "",
+            "0",
+            "00",
+            "1",
+            "7;3",
+            "0;0",
+            "38;5;0",
+            "4:3",
+            "0:3",
+            ";",
+            ":",
+            ";1",
+            "48;2;255;20;3",
+            "70000",
+        ];
+        let states = ["", "\x1b[1m", "text", "\r\n", "text\r"];
+        for (start, numbers, action) in states.iter().flat_map(|start| {
+            numbers.iter().flat_map(move |numbers| (b'@'..=b'~').map(move |action| (start, numbers, action)))
+        }) {
+            let mut before = ModeTracker::default();
+            before.feed(start.as_bytes());
+            let raw = [b"\x1b[", numbers.as_bytes(), &[action]].concat();
+            let (mut quick, mut whole) = (before.state.clone(), before.state.clone());
+            whole.sequence(&Sequence::parse(&raw));
+            if quick.common(&raw) {
+                let shown = (format!("{quick:?}"), format!("{whole:?}"));
+                assert_eq!(shown.0, shown.1, "{start:?} {numbers} {}", char::from(action));
+            }
+        }
+        assert!(ChangedModes::default().common(b"\x1b[38;5;17m"));
+        for rare in [&b"\x1b[?1000h"[..], b"\x1b[4h", b"\x1b[2 q", b"\x1b[!p", b"\x1b[>4m"] {
+            assert!(!ChangedModes::default().common(rare), "{rare:?}");
         }
     }
 
