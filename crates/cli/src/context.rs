@@ -140,10 +140,25 @@ impl Context {
         }
     }
 
-    /// Sends a request with side effects; never repeated, since it may have been executed in part.
+    /// Sends a request with side effects; not repeated once it may have been executed in part.
     pub(crate) fn execute<T: DeserializeOwned>(&self, request: &Operation) -> Result<T, Failure> {
-        let reply = self.connect().and_then(|mut control| control.request(request));
-        reply.map_err(|failure| self.explained(failure))
+        self.begin(request).map(|(_, reply)| reply).map_err(|failure| self.explained(failure))
+    }
+
+    /// The same, for requests that are followed by others on the same connection.
+    pub(crate) fn begin<T: DeserializeOwned>(
+        &self,
+        request: &Operation,
+    ) -> Result<(ControlClient, T), Failure> {
+        let deadline = Instant::now() + limits::REQUEST_RETRY;
+        loop {
+            let mut control = self.connect()?;
+            match control.request(request) {
+                // The daemon died before it read the request: its keeper restarts it.
+                Err(failure) if is_unread(&failure, &control) && Instant::now() < deadline => {}
+                result => return result.map(|reply| (control, reply)),
+            }
+        }
     }
 
     /// Adds the likely cause: a daemon that does not restart may be unable to read its configuration.
@@ -248,6 +263,11 @@ impl Context {
     fn answer_json<T: Serialize>(&self, data: &T) -> Result<(), Failure> {
         print_json_text(&(serde_json::to_string_pretty(data)? + "\n"))
     }
+}
+
+/// Whether a request has failed because the connection was lost before the daemon read it.
+fn is_unread(failure: &Failure, control: &ControlClient) -> bool {
+    failure.kind() == FailureKind::Disconnected && !control.is_greeted()
 }
 
 fn with_newline(mut text: String) -> String {

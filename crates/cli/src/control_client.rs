@@ -1,5 +1,9 @@
 //! The blocking client of the control socket: handshake, then requests with one reply each.
 //!
+//! The handshake is sent with the first request, so that a command takes one round trip: [`ControlClient::greet`] waits for
+//! its reply before that. A daemon executes no request before it has replied to the handshake, so a request that was sent
+//! on a connection that is not [`ControlClient::is_greeted`] was not executed.
+//!
 //! Reads exactly the bytes of each reply and not one more, so that the socket can be passed on when the
 //! connection becomes a stream.
 
@@ -18,6 +22,10 @@ use swb_wire::control::{self, Handshake, HandshakeReply, Operation};
 #[derive(Debug)]
 pub(crate) struct ControlClient {
     stream: UnixStream,
+    /// How long to wait for the reply to the handshake, until it has arrived.
+    greeting: Option<Duration>,
+    /// How long to wait for other replies.
+    limit: Option<Duration>,
 }
 
 impl ControlClient {
@@ -28,6 +36,15 @@ impl ControlClient {
 
     /// The same with another limit for the reply to the handshake.
     pub(crate) fn open_within(socket: &Path, limit: Duration) -> Result<Option<Self>, Failure> {
+        let Some(mut control) = Self::connect(socket)? else { return Ok(None) };
+        control.greeting = Some(limit);
+        control.greet()?;
+        Ok(Some(control))
+    }
+
+    /// Connects, and waits for the reply to the handshake only with that to the first request; `None` if no daemon is
+    /// listening.
+    pub(crate) fn connect(socket: &Path) -> Result<Option<Self>, Failure> {
         let stream = match own_socket::connect(socket) {
             Ok(stream) => stream,
             Err(error) if nobody_listens(&error) => return Ok(None),
@@ -41,25 +58,46 @@ impl ControlClient {
                 return Err(Failure::io(format!("cannot connect to {}", socket.display()), &error));
             }
         };
-        let mut control = Self { stream };
-        control.handshake(limit)?;
-        Ok(Some(control))
+        Ok(Some(Self::new(stream)))
+    }
+
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, greeting: Some(limits::HANDSHAKE), limit: None }
     }
 
     /// Opens a connection over the socket that a program of an agent inherits; `None` if this process has none.
     pub(crate) fn inherited() -> Result<Option<Self>, Failure> {
         let Some(stream) = inherited_connection::open()? else { return Ok(None) };
-        let mut control = Self { stream };
-        control.handshake(limits::HANDSHAKE)?;
+        let mut control = Self::new(stream);
+        control.greet()?;
         Ok(Some(control))
+    }
+
+    /// Performs the handshake now, if it has not been.
+    pub(crate) fn greet(&mut self) -> Result<(), Failure> {
+        if self.is_greeted() {
+            return Ok(());
+        }
+        let sent = self.send(&handshake()?);
+        self.receive_after(sent, Self::receive_greeting)
+    }
+
+    /// Whether the daemon has replied to the handshake: it has executed no request before.
+    pub(crate) fn is_greeted(&self) -> bool {
+        self.greeting.is_none()
     }
 
     /// Sends a request and waits for the reply.
     pub(crate) fn request<T: DeserializeOwned>(&mut self, request: &Operation) -> Result<T, Failure> {
-        let mut message = Vec::new();
+        let mut message = if self.is_greeted() { Vec::new() } else { handshake()? };
         control::encode_json(request, &mut message)
             .map_err(|error| Failure::general(format!("cannot encode the request: {error}")))?;
-        Ok(control::parse_reply(&self.exchange(&message)?)?)
+        let sent = self.send(&message);
+        let reply = self.receive_after(sent, |control| {
+            control.receive_greeting()?;
+            control.receive()
+        })?;
+        Ok(control::parse_reply(&reply)?)
     }
 
     /// Sends a request and waits for the reply, for `limit` at most if it is set.
@@ -70,10 +108,15 @@ impl ControlClient {
         request: &Operation,
         limit: Option<Duration>,
     ) -> Result<T, Failure> {
-        self.stream.set_read_timeout(limit)?;
-        let answer = self.request(request);
-        self.stream.set_read_timeout(None)?;
-        answer
+        self.set_limit(limit)?;
+        let reply = self.request(request);
+        self.set_limit(None)?;
+        reply
+    }
+
+    fn set_limit(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        self.limit = limit;
+        self.stream.set_read_timeout(limit)
     }
 
     /// Waits until the daemon closes the connection, for `limit` at most; true if it did.
@@ -93,21 +136,25 @@ impl ControlClient {
         self.stream
     }
 
-    fn handshake(&mut self, limit: Duration) -> Result<(), Failure> {
+    /// Reads the reply to the handshake, if that has not been done.
+    fn receive_greeting(&mut self) -> Result<(), Failure> {
+        let Some(limit) = self.greeting else { return Ok(()) };
+        let limit = self.limit.map_or(limit, |other| other.min(limit));
         self.stream.set_read_timeout(Some(limit))?;
-        let mut message = Vec::new();
-        control::encode_json(&Handshake::full(), &mut message)
-            .map_err(|error| Failure::general(error.to_string()))?;
-        control::parse_reply::<HandshakeReply>(&self.exchange(&message)?)?;
-        Ok(self.stream.set_read_timeout(None)?)
+        control::parse_reply::<HandshakeReply>(&self.receive()?)?;
+        self.greeting = None;
+        Ok(self.stream.set_read_timeout(self.limit)?)
     }
 
-    /// Sends a message and waits for the reply. A daemon that has closed the connection may have sent the reason before.
-    fn exchange(&mut self, message: &[u8]) -> Result<Vec<u8>, Failure> {
-        let sent = self.send(message);
-        let reply = self.receive();
-        match (sent, reply) {
-            (Err(failure), Err(_)) => Err(failure),
+    /// Reads a reply. A daemon that has closed the connection may have sent the reason before.
+    fn receive_after<T>(
+        &mut self,
+        sent: Result<(), Failure>,
+        receive: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match (sent, receive(self)) {
+            // Without a reply, the failure to send says more.
+            (Err(failure), Err(unread)) if unread.kind() == FailureKind::Disconnected => Err(failure),
             (_, reply) => reply,
         }
     }
@@ -127,6 +174,14 @@ impl ControlClient {
         self.stream.read_exact(&mut body).map_err(|error| lost(&error))?;
         Ok(body)
     }
+}
+
+/// The first message of a connection.
+fn handshake() -> Result<Vec<u8>, Failure> {
+    let mut message = Vec::new();
+    control::encode_json(&Handshake::full(), &mut message)
+        .map_err(|error| Failure::general(error.to_string()))?;
+    Ok(message)
 }
 
 /// Whether a failed connect means that no daemon is running.

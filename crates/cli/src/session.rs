@@ -29,6 +29,8 @@ use swb_wire::control::{Attached, Create, Created, Operation, Shell, TerminalMea
 pub(crate) struct Target {
     /// Name or workspace.
     pub(crate) session: String,
+    /// Whether that is what the user typed: the beginning of a name is enough.
+    pub(crate) typed: bool,
     /// Which terminal.
     pub(crate) pty: PtyId,
     /// Whether to watch only.
@@ -48,6 +50,7 @@ impl Target {
     pub(crate) fn existing(session: String) -> Self {
         Self {
             session,
+            typed: false,
             pty: PtyId::AGENT,
             watch: false,
             detach_key: None,
@@ -65,7 +68,7 @@ impl Target {
 
     /// The same session once more, after the list; its scrollback is on the terminal already.
     fn again(self) -> Self {
-        Self { fresh: false, returning: true, scrollback: Some(0), ..self }
+        Self { typed: false, fresh: false, returning: true, scrollback: Some(0), ..self }
     }
 
     /// How to connect to its stream, and to reconnect. A terminal gets pictures of the screen; anything else gets
@@ -110,8 +113,7 @@ pub(crate) fn create_and_go(context: &Context, request: Create, detach_key: Opti
     let mut target = Target { detach_key, fresh: true, ..Target::existing(String::new()) };
     // Checked first, so that an invalid key leaves no session behind.
     let _valid = keys(context, &target)?;
-    let mut control = context.connect()?;
-    let created: Created = control.request(&Operation::Create(request))?;
+    let (control, created) = context.begin::<Created>(&Operation::Create(request))?;
     target.session = created.session;
     visit(context, Visit::Attach(target), Some(control))
 }
@@ -179,7 +181,7 @@ impl Visit {
 fn visit(context: &Context, mut next: Visit, mut open: Option<ControlClient>) -> Outcome {
     loop {
         let (target, plan) = match next {
-            Visit::Attach(target) => match attach_plan(context, &target, open.take()) {
+            Visit::Attach(mut target) => match named_plan(context, &mut target, open.take()) {
                 Err(failure) if target.returning && failure.kind() == FailureKind::NoSession => {
                     eprint_line(format_args!("[session {} has ended]", target.session));
                     return Ok(0);
@@ -202,6 +204,24 @@ fn visit(context: &Context, mut next: Visit, mut open: Option<ControlClient>) ->
             Err(Some(code)) => return Ok(code),
         };
     }
+}
+
+/// Requests the stream of the session that the user means. Its whole name is tried first, since that takes one request.
+fn named_plan(
+    context: &Context,
+    target: &mut Target,
+    open: Option<ControlClient>,
+) -> Result<AttachOptions, Failure> {
+    let unknown = match attach_plan(context, target, open) {
+        Err(failure) if target.typed && failure.kind() == FailureKind::NoSession => failure,
+        plan => return plan,
+    };
+    let whole = context.session(target.session.clone())?;
+    if whole == target.session {
+        return Err(unknown);
+    }
+    target.session = whole;
+    attach_plan(context, target, None)
 }
 
 /// Requests the stream of a session's terminal, over the connection `open` if there is one.

@@ -29,14 +29,14 @@ pub(crate) struct RunningDaemon {
     pub(crate) started: Option<u32>,
 }
 
-/// Connects to the daemon, and starts it if none is running.
+/// Connects to the daemon, and starts it if none is running. If one is, the handshake is yet to be performed.
 pub(crate) fn ensure(paths: &Paths, config: Option<&Path>) -> Result<RunningDaemon, Failure> {
     if swb_keeper::is_confined() {
         return Err(confined());
     }
     let socket = paths.control_socket();
     prepare_run_dir(&paths.run_dir())?;
-    if let Some(control) = open(&socket)? {
+    if let Some(control) = ControlClient::connect(&socket)? {
         return Ok(RunningDaemon { control, started: None });
     }
     let _lock = lock(&start_lock(paths))?;
