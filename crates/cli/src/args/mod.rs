@@ -108,8 +108,10 @@ pub(crate) struct SwbCli {
     pub(crate) command: Option<SwbCommand>,
 }
 
-/// The commands of `swb`.
+/// The commands of `swb`. The arguments of a command are defined when it is the one that was given: the definitions of all
+/// commands take longer than most of them.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SwbCommand {
     /// Run a command in a new session
     Run(RunArgs),
