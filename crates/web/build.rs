@@ -88,19 +88,22 @@ fn entry(table: &mut String, out: &Path, dist: &Path, file: &Path) {
     let packed = out.join("packed").join(&path);
     fs::create_dir_all(packed.parent().expect("it has a parent")).expect("OUT_DIR can be written");
     let store = |name: &str, bytes: Vec<u8>| {
-        // Not worth unpacking if it saves next to nothing.
-        if bytes.len() + bytes.len() / 8 >= plain.len() {
-            return "None".to_owned();
-        }
         let target = PathBuf::from(format!("{}.{name}", packed.display()));
         fs::write(&target, bytes).expect("OUT_DIR can be written");
-        format!("Some(include_bytes!({target:?}))")
+        format!("include_bytes!({target:?})")
     };
-    let (brotli, gzip) = (store("br", brotli(&plain)), store("gz", gzip(&plain)));
+    let packed_size = gzip(&plain).len();
+    // Not worth unpacking if it saves next to nothing.
+    let content = if packed_size + packed_size / 8 >= plain.len() {
+        format!("Content::Plain(include_bytes!({file:?}))")
+    } else {
+        let (brotli, gzip) = (store("br", brotli(&plain)), store("gz", gzip(&plain)));
+        format!("Content::Packed {{ brotli: {brotli}, gzip: {gzip} }}")
+    };
     let (kind, immutable) = (kind(&path), path.starts_with("assets/"));
     writeln!(
         table,
-        "    Asset {{ path: {path:?}, kind: {kind:?}, immutable: {immutable}, plain: include_bytes!({file:?}), brotli: {brotli}, gzip: {gzip} }},"
+        "    Asset {{ path: {path:?}, kind: {kind:?}, immutable: {immutable}, content: {content} }},"
     )
     .expect("writing to a string cannot fail");
 }

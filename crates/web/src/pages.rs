@@ -8,6 +8,8 @@ use axum::extract::RawQuery;
 use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, SET_COOKIE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
+use flate2::read::GzDecoder;
+use std::io::Read;
 use swb_wire::control::{ErrorCode, ErrorReply};
 use swb_wire::web::url::{encode, query_value};
 
@@ -18,10 +20,16 @@ struct Asset {
     kind: &'static str,
     /// Whether the name contains a hash of the content, so that it never changes.
     immutable: bool,
-    plain: &'static [u8],
-    /// Compressed forms, if they are smaller.
-    brotli: Option<&'static [u8]>,
-    gzip: Option<&'static [u8]>,
+    content: Content,
+}
+
+/// What a file contains.
+#[allow(dead_code, reason = "a build without the page has neither")]
+enum Content {
+    /// Not worth compressing.
+    Plain(&'static [u8]),
+    /// Its compressed forms. Every browser takes one of them; what does not gets the content unpacked.
+    Packed { brotli: &'static [u8], gzip: &'static [u8] },
 }
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
@@ -160,10 +168,11 @@ fn serve(asset: &'static Asset, headers: &HeaderMap) -> Response {
             coding.trim() == name && !matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000")
         })
     };
-    let (body, coding) = match (asset.brotli, asset.gzip) {
-        (Some(brotli), _) if accepts("br") => (brotli, Some("br")),
-        (_, Some(gzip)) if accepts("gzip") => (gzip, Some("gzip")),
-        _ => (asset.plain, None),
+    let (body, coding) = match &asset.content {
+        Content::Packed { brotli, .. } if accepts("br") => (Body::from(*brotli), Some("br")),
+        Content::Packed { gzip, .. } if accepts("gzip") => (Body::from(*gzip), Some("gzip")),
+        Content::Packed { gzip, .. } => (Body::from(unpacked(gzip)), None),
+        Content::Plain(bytes) => (Body::from(*bytes), None),
     };
     let caching = if asset.immutable { "private, max-age=31536000, immutable" } else { "no-store" };
     let mut response =
@@ -173,4 +182,11 @@ fn serve(asset: &'static Asset, headers: &HeaderMap) -> Response {
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
     response
+}
+
+fn unpacked(gzip: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    // It was made by the build.
+    let _complete = GzDecoder::new(gzip).read_to_end(&mut plain);
+    plain
 }
