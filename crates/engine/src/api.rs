@@ -154,7 +154,7 @@ impl Engine {
             // With thousands of sessions this takes a while.
             self.context.keeper.beat();
             if let Some(task) = SessionTask::adopt(adoption, self.context.clone()) {
-                self.tasks.spawn(task.run(None));
+                self.tasks.spawn(Box::new(task).run(None));
             }
         }
         *self.fronts.lock().unwrap_or_else(PoisonError::into_inner) = left.global;
@@ -194,7 +194,7 @@ impl Engine {
             return Err(error);
         }
         let (started, outcome) = oneshot::channel();
-        self.tasks.spawn(task.run(Some(started)));
+        self.tasks.spawn(Box::new(task).run(Some(started)));
         let outcome = outcome.await.map_err(|_| gone())?;
         if outcome.is_err() {
             // Its task ends it and frees everything else; the name is free now.
@@ -301,6 +301,7 @@ impl Engine {
         if let Some(vitals) = self.context.keeper.vitals() {
             vitals.set_ready();
         }
+        crate::sys::unmap_code();
     }
 
     /// Reports the number of open connections to the keeper, which replaces a daemon that hangs while clients wait.

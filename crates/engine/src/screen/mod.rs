@@ -119,9 +119,10 @@ impl Screens {
         crate::sys::tune_heap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = runtime.handle().clone();
-        std::thread::Builder::new()
-            .name("screens".into())
-            .spawn(move || runtime.block_on(std::future::pending::<()>()))?;
+        std::thread::Builder::new().name("screens".into()).spawn(move || {
+            yield_to_others();
+            runtime.block_on(std::future::pending::<()>());
+        })?;
         Ok(Self { thread, tasks: TaskTracker::new(), options, follow, trimming: Arc::default() })
     }
 
@@ -135,7 +136,7 @@ impl Screens {
         let ObserverStart { checkpoint, follow_turns } = known;
         let size = pty.size();
         let detection = follow_turns.map(|(profile, findings)| Detection::new(profile, size, findings));
-        self.spawn(Observer::new(self.clone(), pty, looks, checkpoint, detection).run());
+        self.spawn(Box::new(Observer::new(self.clone(), pty, looks, checkpoint, detection)).run());
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -150,9 +151,17 @@ impl Screens {
                 tokio::time::sleep(limits::SCREEN_TRIM).await;
                 trimming.store(false, Ordering::Relaxed);
                 crate::sys::trim_heap();
+                crate::sys::unmap_code();
             });
         }
     }
+}
+
+/// Has the kernel prefer the threads on the way of a key and of output to the calling one, which may be far behind a flood.
+fn yield_to_others() {
+    let Ok(now) = rustix::process::getpriority_process(None) else { return };
+    // Without it everything works, only a little slower beside a flood.
+    let _lower = rustix::process::setpriority_process(None, now + limits::SCREEN_NICE);
 }
 
 impl Pty {

@@ -19,7 +19,7 @@ pub(super) struct Observer {
     cursor: Cursor,
     looks: mpsc::Receiver<Box<ScreenRequest>>,
     /// The screen, while it is in use.
-    screen: Option<Screen>,
+    screen: Option<Box<Screen>>,
     checkpoint: Option<Checkpoint>,
     /// Detects turns, if that is enabled.
     detection: Option<Detection>,
@@ -62,7 +62,8 @@ impl Observer {
         }
     }
 
-    pub(super) async fn run(mut self) {
+    /// Boxed, because a future that owns an observer has room for it twice.
+    pub(super) async fn run(mut self: Box<Self>) {
         if !self.screens.follow {
             self.cursor.falls_behind();
         }
@@ -354,7 +355,7 @@ impl Observer {
                 pty.screen_was_drawn();
                 restored.inspect_err(|error| tracing::error!(%error, "cannot restore a screen")).ok()
             });
-            restored.unwrap_or_else(|| Screen::new(missed.unwrap_or(pty.first_size()), options))
+            Box::new(restored.unwrap_or_else(|| Screen::new(missed.unwrap_or(pty.first_size()), options)))
         })
     }
 

@@ -58,7 +58,7 @@ impl SessionTask {
 
     pub(super) fn terminal(&mut self, id: PtyId) -> Result<&mut PtyState, Error> {
         let missing = || Error::NoPty { session: self.session.name().clone(), pty: id };
-        self.terminals.get_mut(&id).ok_or_else(missing)
+        self.terminals.get_mut(&id).map(AsMut::as_mut).ok_or_else(missing)
     }
 
     fn open_shell(&mut self, spec: ShellSpec, reply: ReplySender<Arc<Pty>>) {

@@ -73,7 +73,8 @@ pub(crate) struct SessionTask {
     transcripts: Option<Arc<TranscriptPlace>>,
     /// The files did not respond, and are left alone until then.
     transcripts_avoided: Option<Instant>,
-    pub(super) terminals: BTreeMap<PtyId, PtyState>,
+    /// Boxed, because a map has room for several from the start.
+    pub(super) terminals: BTreeMap<PtyId, Box<PtyState>>,
     pub(super) next_pty: u32,
     pub(super) ending: Option<SessionEnding>,
     /// Its command could not be started, so its creator got an error and the session counts as never created.
@@ -173,11 +174,12 @@ impl SessionTask {
         let owner = SlotOwner { pty: Arc::clone(&terminal.pty), events: self.keeper_event_sender.clone() };
         self.context.keeper.own_slot(terminal.pty.slot(), owner);
         terminal.pty.set_size_policy(self.context.size_policy);
-        self.terminals.insert(terminal.pty.id(), terminal);
+        self.terminals.insert(terminal.pty.id(), Box::new(terminal));
     }
 
-    /// Runs the session; `first` gets the outcome of its first start.
-    pub(crate) async fn run(mut self, first: Option<ReplySender<()>>) {
+    /// Runs the session; `first` gets the outcome of its first start. Boxed, because a future that owns a task has room for
+    /// it twice.
+    pub(crate) async fn run(mut self: Box<Self>, first: Option<ReplySender<()>>) {
         let opened = if first.is_some() { EventKind::Opened } else { EventKind::Found };
         self.context.events.emit(&self.session, opened);
         if let Some(first) = first {
@@ -229,7 +231,7 @@ impl SessionTask {
         self.terminals.values().all(|terminal| matches!(terminal.phase, ProcessPhase::Exited(_)))
     }
 
-    async fn finish(mut self) {
+    async fn finish(mut self: Box<Self>) {
         self.close_endpoints();
         self.view.send_modify(|view| view.ended = true);
         self.context.events.emit(&self.session, EventKind::Closed);
@@ -291,7 +293,7 @@ impl SessionTask {
 
     fn next_deadline(&self) -> Option<Instant> {
         let ending = self.ending.as_ref().map(|ending| ending.deadline);
-        self.terminals.values().filter_map(PtyState::next_deadline).chain(ending).min()
+        self.terminals.values().filter_map(|terminal| terminal.next_deadline()).chain(ending).min()
     }
 
     pub(super) fn meet_deadlines(&mut self, now: Instant) {
