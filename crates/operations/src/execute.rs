@@ -2,9 +2,13 @@
 
 use crate::find::{self, NamedWorkspaces};
 use crate::reply::{OperationResult, Then, follow};
-use crate::{Caller, Operations, Outcome, roles};
+use crate::{Caller, Operations, roles};
+use std::pin::Pin;
 use swb_engine::Engine;
-use swb_wire::control::{ErrorReply, OkReply, Operation};
+use swb_wire::control::{OkReply, Operation};
+
+/// The execution of an operation.
+pub(crate) type Executing<'a> = Pin<Box<dyn Future<Output = OperationResult> + Send + 'a>>;
 
 /// One operation that is being executed for a caller.
 pub(crate) struct Call<'a> {
@@ -19,10 +23,14 @@ impl Operations {
     ///
     /// Dropping the future cancels a wait ([`waits`]); any other operation has to be awaited to its end even if
     /// the caller has left, since its request counts although it did not wait for the reply (CO-54, CO-60).
-    pub async fn execute(&self, caller: &Caller, operation: Operation) -> Result<Outcome, ErrorReply> {
-        roles::check(caller, &operation)?;
-        let workspaces = find::named_workspaces(&self.engine, &operation).await?;
-        Call { operations: self, caller, workspaces }.run(operation).await
+    // Boxed here, so that each transport calls the same code: the body of an asynchronous function is compiled anew in every
+    // crate that awaits it.
+    pub fn execute<'a>(&'a self, caller: &'a Caller, operation: Operation) -> Executing<'a> {
+        Box::pin(async move {
+            roles::check(caller, &operation)?;
+            let workspaces = find::named_workspaces(&self.engine, &operation).await?;
+            Call { operations: self, caller, workspaces }.run(operation).await
+        })
     }
 }
 
