@@ -1,4 +1,4 @@
-//! Sessions behind one [`Engine`] handle, whatever protocol their clients speak.
+//! Sessions behind one [`Engine`] handle, independent of the protocol of their clients.
 //!
 //! A tour in the order a request travels:
 //!

@@ -155,7 +155,7 @@ impl Session {
         self.shared.uid
     }
 
-    /// A number that no session before or after it has, whatever its name.
+    /// A number that no session before or after it has, even one of the same name.
     pub fn unique(&self) -> u64 {
         self.shared.uid.number()
     }

@@ -1,4 +1,4 @@
-//! What tells two sessions apart that had the same name one after the other.
+//! What distinguishes two sessions that had the same name one after the other.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

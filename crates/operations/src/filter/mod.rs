@@ -133,7 +133,7 @@ impl Call<'_> {
         (passed, notice)
     }
 
-    /// Refuses a text that a client elsewhere wants to submit to an agent, if the filter would withhold it.
+    /// Refuses a text that a client elsewhere submits to an agent, if the filter would withhold it.
     pub(crate) fn check_text(&self, session: &Session, text: &TypedText) -> Result<(), ErrorReply> {
         let bytes = match text {
             TypedText::Text(text) => text.as_bytes(),

@@ -25,7 +25,7 @@ use crate::limits;
 use crate::reply::{OperationResult, done};
 use means::{Means, Queue};
 use mutes::Mutes;
-use policy::{Notice, Policy};
+use policy::{AgentNotice, Policy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use swb_engine::{Engine, EventFollower, Session};
@@ -118,7 +118,7 @@ impl Notifications {
     }
 
     /// The notification as the event that `events` sends.
-    fn item(&self, notice: &Notice, events: &EventFollower) -> Option<NotificationItem> {
+    fn item(&self, notice: &AgentNotice, events: &EventFollower) -> Option<NotificationItem> {
         let event = EventItem {
             cursor: events.cursor_at(notice.seq).to_string(),
             at: notice.at,
