@@ -6,7 +6,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 venv=$root/.venv
 packages='keepty==0.1.1 pyte==0.8.2 msgpack==1.1.2 aiortc==1.16.0 aioice==0.13.0'
-# Says what is installed; a change of the list above makes it anew.
+# Lists what is installed; a change of the list above makes it anew.
 stamp=$venv/switchboard-packages
 
 current() {

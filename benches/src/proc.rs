@@ -1,4 +1,4 @@
-//! What `/proc` says about processes: memory, CPU time, and which of them belong to a run.
+//! What `/proc` has about processes: memory, CPU time, and which of them belong to a run.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

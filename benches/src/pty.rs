@@ -53,7 +53,7 @@ impl Terminal {
         self.master.write_all(bytes)
     }
 
-    /// Reads until the needle has been shown and says how many bytes were read.
+    /// Reads until the needle has been shown; returns how many bytes were read.
     pub(crate) fn wait_for(&mut self, needle: &[u8], until: Instant) -> Result<u64> {
         let finder = Finder::new(needle);
         let mut buf = vec![0; READ];
@@ -100,7 +100,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // An already ended program is fine; there is nobody to tell about anything else.
+        // An already ended program is fine; no caller could handle another error here.
         kill_process_group(Pid::from_child(&self.child), Signal::KILL).ok();
         self.child.wait().ok();
     }

@@ -41,7 +41,7 @@ impl Gate {
         vec![self.exe.clone().into(), MODE.into(), self.path.clone().into(), name.into()]
     }
 
-    /// Waits for the puppet of that name, and says when it was first heard of.
+    /// Waits for the puppet of that name; returns when it connected.
     pub(crate) fn wait(&self, name: &str) -> Result<(Puppet, Instant)> {
         let end = wait::step();
         while wait::readable([&self.listener], end)?[0] {
@@ -65,7 +65,7 @@ pub(crate) struct Puppet {
 }
 
 impl Puppet {
-    /// Has it write a mark of its own to the terminal, and says what the mark looks like there.
+    /// Has it write a mark of its own to the terminal; returns what the mark looks like there.
     pub(crate) fn mark(&mut self) -> Result<Vec<u8>> {
         let mark = self.new_mark();
         self.order(&format!("mark {mark}"))?;

@@ -45,9 +45,9 @@ impl Unit {
 /// What `swb` has to reach.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Budget {
-    /// At most this, whatever others need.
+    /// At most this, independent of the others.
     Absolute { max: f64 },
-    /// At least this, whatever others reach.
+    /// At least this, independent of the others.
     AtLeastAbsolute { min: f64 },
     /// At most this multiple of the best program that does the same.
     AtMostBestPeer { factor: f64 },

@@ -19,7 +19,7 @@ pub(crate) fn step() -> Instant {
 
 /// Waits until one of the descriptors has something to read, or `until` has passed.
 ///
-/// Says for each descriptor whether it is ready; a closed other end counts as ready.
+/// Returns for each descriptor whether it is ready; a closed other end counts as ready.
 pub(crate) fn readable<const N: usize>(fds: [&dyn AsFd; N], until: Instant) -> io::Result<[bool; N]> {
     loop {
         let mut polls = fds.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));

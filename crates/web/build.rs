@@ -1,4 +1,4 @@
-//! Builds the page with npm and embeds its files, compressed. Without Node the server has no page, and says so.
+//! Builds the page with npm and embeds its files, compressed. Without Node the server has no page, and shows that.
 
 use std::fmt::Write as _;
 use std::fs;

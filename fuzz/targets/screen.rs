@@ -1,5 +1,5 @@
 //! Arbitrary output of a program on a screen of changing size: no panic, bounded memory, the same however
-//! the bytes arrive, skipping that nobody can notice, and a snapshot that leads to the same state.
+//! the bytes arrive, skipping without a visible effect, and a snapshot that leads to the same state.
 //!
 //! The first two bytes are the size. `FE` and two bytes change it, `FD` and one byte repeat what came since
 //! the last of the two; neither byte is ever part of UTF-8.

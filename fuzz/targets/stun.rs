@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
-use swb_stun::integrity::Key;
-use swb_stun::message::{Class, Message, MessageWriter, attribute};
+use swb_stun::integrity::IntegrityKey;
+use swb_stun::message::{Class, StunMessage, MessageWriter, attribute};
 use swb_stun::{Allocation, Binding, Credentials, RelayFamily, ServerUrl, TransactionId, is_stun, limits};
 
 /// Everything that the client sent and the server has not looked at.
@@ -54,7 +54,7 @@ impl World {
         assert!(self.allocation.relayed().is_some());
     }
 
-    /// The first byte of a piece says what happens.
+    /// The first byte of a piece selects what happens.
     fn act(&mut self, piece: &[u8]) {
         let Some((&what, rest)) = piece.split_first() else { return };
         match what % 8 {
@@ -88,7 +88,7 @@ impl World {
     /// A reply to the oldest request, with these attributes.
     fn reply(&mut self, class: Class, attributes: &[u8], is_signed: bool) {
         let Some(request) = self.requests.pop_front() else { return };
-        let request = Message::parse(&request).expect("what we write we can read");
+        let request = StunMessage::parse(&request).expect("what we write we can read");
         let mut writer = MessageWriter::new(class, request.method(), request.transaction());
         let mut rest = attributes;
         while let Some((&[k1, k2, _, length], after)) = rest.split_first_chunk() {
@@ -110,7 +110,7 @@ impl World {
         let mut count = 0;
         while let Some(datagram) = self.allocation.poll_transmit() {
             count += 1;
-            if Message::parse(&datagram).is_ok_and(|message| message.class() == Class::Request) {
+            if StunMessage::parse(&datagram).is_ok_and(|message| message.class() == Class::Request) {
                 self.requests.push_back(datagram);
             }
         }
@@ -121,10 +121,10 @@ impl World {
 }
 
 fn check_message(data: &[u8]) {
-    let Ok(message) = Message::parse(data) else { return };
+    let Ok(message) = StunMessage::parse(data) else { return };
     assert!(is_stun(data));
-    let key = Key::new(b"key");
-    assert_ne!(message.verify(&key), Some(true), "nobody guesses that");
+    let key = IntegrityKey::new(b"key");
+    assert_ne!(message.verify(&key), Some(true), "a key cannot be guessed");
     drop(message.error());
     let mut writer = MessageWriter::new(message.class(), message.method(), message.transaction());
     for (kind, value) in message.attributes() {
@@ -135,7 +135,7 @@ fn check_message(data: &[u8]) {
         }
     }
     let written = writer.integrity(&key).finish();
-    let again = Message::parse(&written).expect("what we write we can read");
+    let again = StunMessage::parse(&written).expect("what we write we can read");
     assert_eq!(again.verify(&key), Some(true));
     let kept = message.attributes().filter(|(kind, _)| *kind != attribute::FINGERPRINT);
     assert!(again.attributes().eq(kept));

@@ -1,4 +1,4 @@
-//! Arbitrary text and bytes from whoever finds a tunnel: offers, answers, first messages, frames. No panic, and what was
+//! Arbitrary text and bytes from a peer that finds a tunnel: offers, answers, first messages, frames. No panic, and what was
 //! understood survives being written and read again.
 #![no_main]
 

@@ -1,4 +1,4 @@
-"""The agents: where each comes from, how it is told of the stub server, and how it is started.
+"""The agents: where each comes from, how it learns the stub server's address, and how it is started.
 
 The settings keep an agent off the network and answer the questions of its first start before they
 are asked. What is asked all the same is answered with keys (`dialogs`).
@@ -10,7 +10,7 @@ import os
 from install import Npm, PyPI
 
 KEY = "dummy-key-for-the-stub-server-00000"
-# Whatever goes to another host over TLS finds nobody: nothing leaves the machine.
+# Connections to other hosts over TLS find no server: nothing leaves the machine.
 NO_NETWORK = {"HTTPS_PROXY": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9",
               "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 

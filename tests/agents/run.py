@@ -112,7 +112,7 @@ class Checks:
         check(turn["text"] == exchange.answer, "its text is not what was sent:\n%s" % _quote(turn["text"]))
 
     def attach(self, s):
-        """Somebody comes with another size while the agent answers, and again when it is done."""
+        """A client attaches with another size while the agent answers, and again when it is done."""
         exchange = Exchange(s.name, "attach")
         asking = self.bench.start("ask", s.name, exchange.question, "--timeout", str(TURN_SECONDS))
         time.sleep(1.5)
@@ -172,7 +172,7 @@ class Checks:
         # The parts come from the screen, which has no marks of Markdown.
         lines = [] if s.agent.transcript else turn["text"].strip().split("\n")
         missing = [line for line in lines if line not in told.split("\n")]
-        check(not missing, "this is missing in what was told: %s" % missing)
+        check(not missing, "this is missing in the parts: %s" % missing)
         same = "the turn" if not lines or told.strip() == turn["text"].strip() else "the turn, with older lines in between"
         return "%d parts are %s%s" % (len(parts), same, self._completed(s, exchange, told))
 

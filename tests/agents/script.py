@@ -24,7 +24,7 @@ PACE = {"ask": {}, "attach": {"chunk": 6, "delay_ms": 90}, "relay": {"first_dela
         "crash": {}, "midturn": {"chunk": 6, "delay_ms": 90},
         "chat": {"chunk": 6, "delay_ms": 60}, "stop": {"chunk": 3, "delay_ms": 200}, "resumed": {}, "enter": {}}
 STEPS = tuple(PACE)
-# What an agent does when it is told to; "denied" is what it may not do.
+# What an agent does on command; "denied" is what it may not do.
 TOOLS = ("approved", "denied")
 
 

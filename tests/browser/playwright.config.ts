@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 import { BROWSER } from './support/browser';
-import { PATIENCE_MS } from './support/patience';
+import { TIMEOUT_MS } from './support/wait';
 
 export default defineConfig({
   testDir: 'specs',
@@ -11,13 +11,13 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   forbidOnly: process.env['CI'] !== undefined,
-  timeout: 4 * PATIENCE_MS,
-  expect: { timeout: PATIENCE_MS },
+  timeout: 4 * TIMEOUT_MS,
+  expect: { timeout: TIMEOUT_MS },
   use: {
     ...BROWSER,
     viewport: { width: 1280, height: 800 },
-    actionTimeout: PATIENCE_MS,
-    navigationTimeout: PATIENCE_MS,
+    actionTimeout: TIMEOUT_MS,
+    navigationTimeout: TIMEOUT_MS,
     trace: 'off',
     screenshot: 'only-on-failure',
   },

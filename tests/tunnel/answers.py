@@ -141,7 +141,7 @@ async def web_server_takes_answers(home):
     for bearer in [None, for_offer, code(b"x" * 32, f"answer\n{tunnel.id}\n")]:
         assert (await request("POST", answer, bearer, peer.packed()))[0] == 403, bearer
     assert (await request("POST", f"{web}/api/tunnel/unknown-tunnel/answer", for_answer, peer.packed()))[0] == 403
-    # Without the code, nobody learns what is wrong with an answer.
+    # Without the code, no client learns what is wrong with an answer.
     assert (await request("POST", answer, "x", "!!!"))[0] == 403
     for what, text in _malformed(tunnel.id, peer.sdp).items():
         status, body = await request("POST", answer, for_answer, text)

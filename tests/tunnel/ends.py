@@ -206,7 +206,7 @@ async def peer_never_comes_after_its_answer(home):
     tunnel = await home.tunnel()
     peer = Peer(tunnel.url)
     await peer.describe()
-    # A port at which nobody listens.
+    # A port at which no process listens.
     peer.sdp = "".join(line for line in peer.sdp.splitlines(keepends=True) if not line.startswith("a=candidate"))
     await peer.close()
     await tunnel.paste(peer.packed())

@@ -140,7 +140,7 @@ async def a_certificate_that_is_not_in_the_answer(home):
     tunnel = await home.tunnel()
     peer = Peer(tunnel.url)
     await peer.describe()
-    # Somebody on the way has exchanged the fingerprint.
+    # A machine on the way has exchanged the fingerprint.
     real = fingerprint(peer.sdp)
     other = ":".join("%02X" % (int(byte, 16) ^ 1) for byte in real.split(":"))
     peer.sdp = re.sub(r"a=fingerprint:sha-(256|384|512) \S+\r\n", "", peer.sdp)

@@ -314,7 +314,7 @@ class Terminal:
         self.channel, self.acknowledge = channel, acknowledge
         self.handled = self.acknowledged = 0
         self.data, self.controls = b"", []
-        # What came since the daemon last said that it dropped output: all that a fresh terminal needs.
+        # What came since the daemon last reported that it dropped output: all that a fresh terminal needs.
         self.fresh = b""
 
     def type(self, data):

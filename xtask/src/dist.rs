@@ -73,7 +73,7 @@ fn stage_files(program: &Path, stage: &Path) -> Result<()> {
     compress(&stage.join("usr/share/doc/swb/changelog"))
 }
 
-/// Writes a file with this mode, whatever the umask is, in directories that everybody can enter.
+/// Writes a file with this mode, independent of the umask, in directories that every user can enter.
 fn install(content: &[u8], file: &Path, mode: u32) -> Result<()> {
     let dir = file.parent().context("a file is in a directory")?;
     fs::create_dir_all(dir)?;

@@ -71,7 +71,7 @@ fn help(words: &[&str]) -> Result<String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let exe = target.join("debug/swb");
     let mut program = command(&exe.to_string_lossy(), words);
-    // A fixed width, whatever terminal this runs in.
+    // A fixed width, independent of the terminal this runs in.
     let output = program.arg("--help").env("COLUMNS", "100").output().context("cannot run swb")?;
     ensure!(output.status.success(), "swb {words:?} --help failed");
     let text = String::from_utf8(output.stdout)?;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two lines: seldom enough to be read, often enough that nobody thinks it hangs.
+/// Time between two lines: seldom enough to be read, often enough to show that it does not hang.
 const INTERVAL: Duration = Duration::from_secs(20);
 
 /// The program that runs at the moment, for the line.

@@ -56,7 +56,7 @@ impl BesideTask {
     fn start(name: &'static str, words: &[&str]) -> Result<Self> {
         fs::create_dir_all("target")?;
         let log = File::create(Self::log(name))?;
-        // Behind what somebody waits for, and yet not last in a queue with other programs on this machine.
+        // Behind interactive programs, and yet not last in a queue with other programs on this machine.
         let mut task = command("nice", &["-n", "5"]);
         // By this path, because building the workspace may have replaced the file. A group of its own can be ended.
         task.arg(format!("/proc/{}/exe", std::process::id())).args(words).process_group(0);
@@ -84,7 +84,7 @@ impl BesideTask {
 
 impl Drop for BesideTask {
     fn drop(&mut self) {
-        // Something else has failed: nobody waits for the result.
+        // Something else has failed: the result is not needed.
         if matches!(self.process.try_wait(), Ok(None)) {
             let _ended = command("kill", &["--", &format!("-{}", self.process.id())]).status();
         }

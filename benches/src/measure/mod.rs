@@ -32,7 +32,7 @@ use crate::{stats, wait};
 pub(crate) enum Measure {
     /// Output to one attached client
     Throughput,
-    /// Output while nobody is attached
+    /// Output while no client is attached
     Detached,
     /// Output to many clients
     Fanout,
@@ -246,7 +246,7 @@ impl Lineup {
     }
 }
 
-/// Creates a session that nobody watches.
+/// Creates a session to which no client is attached.
 fn detached(peer: &mut dyn Peer, gate: &Gate, session: &str) -> Result<Puppet> {
     peer.create(session, &gate.argv(session))?;
     Ok(gate.wait(session)?.0)

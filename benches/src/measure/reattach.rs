@@ -1,4 +1,4 @@
-//! How soon a client that comes back sees the screen, after output that nobody watched.
+//! How soon a client that comes back sees the screen, after output that no client received.
 
 use std::time::Instant;
 

@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// The line with which an installed program tells its version.
+    /// The line in which an installed program prints its version.
     pub(crate) fn version(self, swb: &Path) -> Option<String> {
         let (program, flag) = match self {
             Self::Raw | Self::Relay | Self::Blind | Self::Socket | Self::Alone => return None,
@@ -100,7 +100,7 @@ impl Kind {
 
 /// What every contender can do.
 pub(crate) trait Peer {
-    /// Starts a session nobody watches. Returns as soon as the contender says that it is there.
+    /// Starts a session to which no client is attached. Returns as soon as the contender reports that it exists.
     fn create(&mut self, session: &str, argv: &[OsString]) -> Result<()>;
 
     /// Starts a client of the session on a terminal of the benchmark.

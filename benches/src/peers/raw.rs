@@ -51,7 +51,7 @@ impl Peer for Raw {
     }
 }
 
-/// A terminal that a thread reads until somebody takes it.
+/// A terminal that a thread reads until a client takes it.
 struct Drained {
     terminal: Terminal,
     stop: PipeWriter,

@@ -1,4 +1,4 @@
-//! `swb`: a daemon of its own, spoken to through its control socket, with `swb attach` as client.
+//! `swb`: a daemon of its own, used through its control socket, with `swb attach` as client.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

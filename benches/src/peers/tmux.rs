@@ -48,7 +48,7 @@ impl Peer for Tmux {
         let mut command = self.command();
         command.args(["display-message", "-p", "#{pid}"]);
         let pid = run(command)?;
-        Ok(vec![pid.trim().parse().with_context(|| format!("tmux says its pid is {pid:?}"))?])
+        Ok(vec![pid.trim().parse().with_context(|| format!("tmux reports an invalid pid: {pid:?}"))?])
     }
 }
 

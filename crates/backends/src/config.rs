@@ -13,7 +13,7 @@ pub struct ChatConfig {
     /// The agent that answers: a name from `[[agents]]`, a known agent, or `acp`, `llm`, `pty` for the first of that
     /// kind; `none` disables answers.
     pub backend: Option<String>,
-    /// Where the file says so, for messages: `line 3 of FILE`.
+    /// The line of the file that sets it, for messages: `line 3 of FILE`.
     #[serde(skip)]
     pub backend_place: Option<String>,
     /// What needs no approval.

@@ -38,3 +38,5 @@ pub const SEARCH_WORDS: usize = 32;
 pub const SEARCH_BYTES: usize = 4096;
 /// Bytes of the excerpt from a message that was found: a few lines of a terminal.
 pub const EXCERPT: usize = 400;
+/// Characters of a default title: a line of a list, with room for the other columns.
+pub const DEFAULT_TITLE: usize = 60;

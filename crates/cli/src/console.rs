@@ -1,7 +1,7 @@
 //! Messages for the user on standard error, and data on standard output.
 //!
 //! Everything that commands print is made printable here: text from an agent, a file or an argument cannot act on the
-//! terminal, whatever a command prints. Only [`print_bytes`] writes what it is given. What draws on a terminal (`attach`,
+//! terminal, independent of what a command prints. Only [`print_bytes`] writes what it is given. What draws on a terminal (`attach`,
 //! `chat`, `replay`) writes to it directly.
 
 use crate::error::Failure;

@@ -122,7 +122,7 @@ impl Context {
         Ok(found)
     }
 
-    /// Says whose sessions root sees, where the user may have meant their own.
+    /// Reports whose sessions root sees, where the user may have meant their own.
     fn note_sudo(&self) {
         if let Some(user) = SudoUser::current() {
             eprint_line(format_args!("{}: {}", self.program, user.note()));
@@ -237,30 +237,30 @@ impl Context {
     }
 
     /// Prints a result: as JSON, or as the text made from the same data.
-    pub(crate) fn answer<T: Serialize>(
+    pub(crate) fn print_result<T: Serialize>(
         &self,
         data: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
         match self.json {
-            true => self.answer_json(data),
+            true => self.print_json_result(data),
             false => print_text(&with_newline(text(data))),
         }
     }
 
-    /// Prints a result like [`Context::answer`]; the text has colours of its own.
-    pub(crate) fn answer_coloured<T: Serialize>(
+    /// Prints a result like [`Context::print_result`]; the text has colours of its own.
+    pub(crate) fn print_coloured_result<T: Serialize>(
         &self,
         data: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
         match self.json {
-            true => self.answer_json(data),
+            true => self.print_json_result(data),
             false => print_coloured(with_newline(text(data)).as_bytes()),
         }
     }
 
-    fn answer_json<T: Serialize>(&self, data: &T) -> Result<(), Failure> {
+    fn print_json_result<T: Serialize>(&self, data: &T) -> Result<(), Failure> {
         print_json_text(&(serde_json::to_string_pretty(data)? + "\n"))
     }
 }

@@ -47,7 +47,7 @@ impl ControlClient {
     pub(crate) fn connect(socket: &Path) -> Result<Option<Self>, Failure> {
         let stream = match own_socket::connect(socket) {
             Ok(stream) => stream,
-            Err(error) if nobody_listens(&error) => return Ok(None),
+            Err(error) if means_no_listener(&error) => return Ok(None),
             Err(error) if own_socket::is_foreign(&error) => return Err(Failure::general(error.to_string())),
             // Length is the only thing that can be wrong with our path.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -185,7 +185,7 @@ fn handshake() -> Result<Vec<u8>, Failure> {
 }
 
 /// Whether a failed connect means that no daemon is running.
-pub(crate) fn nobody_listens(error: &io::Error) -> bool {
+pub(crate) fn means_no_listener(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 

@@ -1,5 +1,6 @@
 //! An installed font for characters that the built-in one lacks, for pictures.
 
+use crate::limits;
 use crate::regular_file;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,17 +24,13 @@ const KNOWN: [&str; 12] = [
 /// Where fonts are installed, below the root and below the home directory.
 const PLACES: [&str; 3] = ["/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/texmf/fonts/opentype"];
 const OWN_PLACES: [&str; 2] = [".local/share/fonts", ".fonts"];
-/// Directories that are searched; links may lead in circles.
-const DIRECTORIES: usize = 500;
-/// Bytes of a font: collections for Chinese, Japanese and Korean have 20 MiB.
-const SIZE: u64 = 64 << 20;
 
 /// The best of the known fonts that are installed.
 pub(crate) fn further(home: &Path) -> Option<Vec<u8>> {
     let own = OWN_PLACES.iter().map(|place| home.join(place));
     let files = files(own.chain(PLACES.iter().map(PathBuf::from)).collect());
     let file = files.iter().filter_map(|file| Some((rank(file)?, file))).min()?.1;
-    regular_file::read(file, SIZE).ok()
+    regular_file::read(file, limits::FONT).ok()
 }
 
 /// Where a file stands among the known fonts; regular weights come first.
@@ -49,7 +46,7 @@ fn rank(file: &Path) -> Option<(usize, bool)> {
 /// The files below these directories.
 fn files(mut directories: Vec<PathBuf>) -> BTreeSet<PathBuf> {
     let (mut files, mut searched) = (BTreeSet::new(), 0);
-    while let Some(directory) = directories.pop().filter(|_| searched < DIRECTORIES) {
+    while let Some(directory) = directories.pop().filter(|_| searched < limits::FONT_DIRECTORIES) {
         searched += 1;
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             match entry.file_type() {

@@ -57,7 +57,7 @@ pub(crate) const INPUT_KEPT: usize = 512 * 1024;
 pub(crate) const INPUT_IN_DOUBT: Duration = Duration::from_secs(20);
 /// Ranges of output gathered into one write: enough for a system call to be worth it.
 pub(crate) const WRITE_PIECES: usize = 16;
-/// Output read directly after which the daemon is told: seldom enough to cost nothing, often enough that a program
+/// Output read directly after which the position is reported to the daemon: seldom enough to cost nothing, often enough that a program
 /// never waits for a client that reads (the daemon lets it be half a ring ahead).
 pub(crate) const DIRECT_REPORT: u64 = 64 * 1024;
 /// Sleep for output that is read directly; it is over when there is some. Long, since nothing depends on it.
@@ -68,7 +68,7 @@ pub(crate) const REST: Duration = Duration::from_millis(500);
 /// it afterwards.
 pub(crate) const UNDO: Duration = Duration::from_secs(5);
 /// How long an escape character, or `ESC [`, may be a key of its own that waits for nothing. Terminals send a
-/// sequence in one piece; 25 ms is less than anyone notices.
+/// sequence in one piece; 25 ms is less than people notice.
 pub(crate) const LONE_ESCAPE: Duration = Duration::from_millis(25);
 /// How long the rest of a sequence with digits in it may take over a slow line. No key of its own resembles
 /// it.
@@ -161,7 +161,7 @@ pub(crate) const NAMES: Duration = Duration::from_secs(2);
 
 // ---- completion ----
 
-/// How long a Tab may take, whatever the daemon does: longer would feel as if the shell hung.
+/// How long a Tab may take, even if the daemon hangs: longer would feel as if the shell hung.
 pub(crate) const COMPLETION: Duration = Duration::from_millis(500);
 /// Names offered at one Tab: no one reads more, and a shell takes long to lay them out.
 pub(crate) const CANDIDATES: usize = 1000;
@@ -180,7 +180,7 @@ pub(crate) const WAIT_RETRY: Duration = Duration::from_secs(10);
 pub(crate) const RECORDINGS_DEPTH: usize = 8;
 /// Lines of a tool's output that a transcript shows.
 pub(crate) const TOOL_LINES: usize = 3;
-/// How long a hook takes, whatever the daemon is doing: the agent waits for it.
+/// How long a hook takes at most, even if the daemon hangs: the agent waits for it.
 pub(crate) const HOOK: Duration = Duration::from_secs(1);
 /// Bytes of an agent's configuration file: far more than people write.
 pub(crate) const AGENT_CONFIG: u64 = 1 << 20;
@@ -200,7 +200,7 @@ pub(crate) const BROKER_QUEUE: usize = 32 * 1024 * 1024;
 /// How long a broker may take to answer the greeting and the registration. Only the next attempt waits for
 /// it.
 pub(crate) const BROKER_REPLY: Duration = Duration::from_secs(30);
-/// Pause between two attempts to reach a broker (CP-17 wants one every 5 s at least).
+/// Pause between two attempts to reach a broker (CP-17 demands one every 5 s at least).
 pub(crate) const BROKER_RETRY: Duration = Duration::from_secs(2);
 /// How long the broker may take to learn that the session is over; the user waits for it.
 pub(crate) const BROKER_GOODBYE: Duration = Duration::from_millis(500);
@@ -213,7 +213,7 @@ pub(crate) const WRAP_BURST: usize = 16;
 /// Bytes still passed on after the command has ended; more comes from processes it left behind, which may
 /// never stop.
 pub(crate) const WRAP_DRAIN: usize = 1024 * 1024;
-/// How long a command may take to end after SIGTERM before it is left alone.
+/// How long the wrapper waits for a command to end after SIGTERM; then it leaves the command running.
 pub(crate) const WRAP_TERMINATE: Duration = Duration::from_secs(5);
 /// Pause between two checks of a terminal that only the wrapper has open while the command runs.
 pub(crate) const WRAP_CLOSED_PAUSE: Duration = Duration::from_millis(100);
@@ -326,3 +326,20 @@ pub(crate) const TOP_UNSENT: usize = 1 << 20;
 pub(crate) const TOP_READS: usize = 16;
 /// How long an agent may take to answer a line that was typed in the list.
 pub(crate) const TOP_ASK: Duration = Duration::from_secs(3600);
+
+// ---- further bounds ----
+
+/// Directories that are searched for a font; links may lead in circles.
+pub(crate) const FONT_DIRECTORIES: usize = 500;
+/// Bytes of a font: collections for Chinese, Japanese and Korean have 20 MiB.
+pub(crate) const FONT: u64 = 64 << 20;
+/// Characters of a program's title that `swb attach` shows in the title of the window: more would displace its own text.
+pub(crate) const PROGRAM_TITLE: usize = 80;
+/// Bytes of events that the title reads at once: an event has a few hundred.
+pub(crate) const TITLE_READ: usize = 4096;
+/// Columns and rows that `swb top` draws. No window has more; a terminal that reports more must not cost memory.
+pub(crate) const TOP_COLS: u16 = 1000;
+pub(crate) const TOP_ROWS: u16 = 500;
+/// Ancestors of a process that are looked at. Parents always lead to init; the bound is for a process table that changes
+/// while it is read.
+pub(crate) const ANCESTORS: usize = 1000;

@@ -176,7 +176,7 @@ impl Visit {
     }
 }
 
-/// Shows a terminal, over the connection `open` if there is one, and whatever the user chooses in the list over it, until the
+/// Shows a terminal, over the connection `open` if there is one, and those the user chooses in the list over it, until the
 /// end.
 fn visit(context: &Context, mut next: Visit, mut open: Option<ControlClient>) -> Outcome {
     loop {
@@ -258,8 +258,7 @@ pub(crate) fn runs_below(pid: u32) -> bool {
     };
     let parent = |child: &Pid| Pid::from_raw(swb_keeper::parent_of(*child)?);
     let mut ancestors = std::iter::successors(Some(getpid()), parent);
-    // Parents always lead to init; the bound is for a process table that changes while it is read.
-    ancestors.by_ref().take(1000).any(|ancestor| ancestor == pid)
+    ancestors.by_ref().take(limits::ANCESTORS).any(|ancestor| ancestor == pid)
 }
 
 /// Opens another shell in a session and attaches until it ends or the user detaches; returns its exit code.
@@ -361,7 +360,7 @@ fn plan(
     let old = if target.fresh { 0 } else { head.0.saturating_sub(offset.0) };
     AttachOptions {
         session: target.session.clone(),
-        speech: &ControlStream,
+        protocol: &ControlStream,
         socket,
         position: Position::new(offset, route.pictures.is_some() && target.start().is_none()),
         resume: Some(route),

@@ -17,7 +17,7 @@ const LISTED: usize = 8;
 /// What a name means among these sessions.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
-    /// What it says; if there is no such session, the daemon reports that.
+    /// The name as it is; if there is no such session, the daemon reports that.
     Itself,
     /// The only session whose name begins so.
     Beginning(String),
@@ -49,7 +49,7 @@ impl Context {
         }
     }
 
-    /// The session that the user means to type into; says which one the beginning of a name has led to, because a session
+    /// The session that the user means to type into; prints which one the beginning of a name has led to, because a session
     /// of another name may have been meant, which has ended.
     pub(crate) fn session_to_type(&self, name: String) -> Result<String, Failure> {
         let session = self.session(name.clone())?;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use swb_vt::printable;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Lays out rows in columns, two spaces apart; the last column is not padded. A cell stays on its line, whatever is
+/// Lays out rows in columns, two spaces apart; the last column is not padded. A cell stays on its line, with any text
 /// in it.
 pub(crate) fn layout<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let rows: Vec<[Cow<'_, str>; N]> =
@@ -49,7 +49,7 @@ pub(crate) enum Fit {
     Whole,
     /// Its cells lose their ends.
     End,
-    /// Its cells lose their beginnings: the end of a path says most.
+    /// Its cells lose their beginnings: the end of a path identifies it best.
     Beginning,
     /// It is left out; the lowest number goes first.
     Leave(u8),

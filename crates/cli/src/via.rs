@@ -131,7 +131,7 @@ impl OpenTunnel {
 }
 
 impl Drop for OpenTunnel {
-    /// Says goodbye to the other machine, so that it notices at once.
+    /// Closes the connection to the other machine in order, so that it notices at once.
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {

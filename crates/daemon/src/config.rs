@@ -140,7 +140,7 @@ pub struct WebConfig {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TunnelConfig {
-    /// Servers that tell a machine behind a router its address outside.
+    /// Servers that report the public address of a machine behind a router.
     pub stun: Vec<String>,
     /// A server that passes packets on where there is no other way.
     pub turn: Option<String>,

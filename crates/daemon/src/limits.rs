@@ -36,7 +36,7 @@ pub(crate) const SCROLLBACK: usize = 25_000;
 pub(crate) const TURNS: usize = 10_000;
 /// Bytes per turn that can be configured: a turn has to fit into a message of 16 MiB with room for its name.
 pub(crate) const TURN_BYTES: usize = 15 << 20;
-/// How long all connections together may take to say goodbye: a peer that does not read must not hold up a
+/// How long all connections together may take to close: a peer that does not read must not hold up a
 /// stop.
 pub(crate) const GOODBYES: Duration = Duration::from_secs(3);
 /// How long the keeper waits for a daemon that replaces its own program; it needs a fraction of a second.

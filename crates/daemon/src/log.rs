@@ -1,6 +1,6 @@
 //! The log: standard error for a daemon in the foreground, a bounded file for one in the background.
 //!
-//! A thread of its own writes the lines, so that a disk or a terminal that does not accept them delays nobody for long. A
+//! A thread of its own writes the lines, so that a disk or a terminal that does not accept them delays the daemon only briefly. A
 //! line is usually written before the daemon goes on, so that who sees an effect finds it in the log. If the thread falls
 //! behind, or the disk is full, or the directory is missing, lines are lost and nothing else happens.
 
@@ -175,7 +175,7 @@ impl Write for StderrLog {
     }
 }
 
-/// A line that cannot act on the terminal of a person who reads the log, whatever a client has named.
+/// A line that cannot act on the terminal of a person who reads the log, even if a client's names are in it.
 fn harmless(line: &[u8], coloured: bool) -> Vec<u8> {
     if !coloured {
         return printable_lines(&String::from_utf8_lossy(line)).into_owned().into_bytes();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_does_not_respond_delays_nobody() {
+    fn a_disk_that_does_not_respond_delays_no_client() {
         let (respond, stuck) = sync_channel(0);
         let (sender, written) = sync_channel(limits::LOG_QUEUE * 2);
         let mut queue = LogQueue::start(Stuck(stuck, sender));

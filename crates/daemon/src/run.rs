@@ -55,7 +55,7 @@ pub(crate) struct DaemonSetup {
     pub(crate) umask: u32,
 }
 
-/// The program that guards run: this very file, whatever an agent has put in the place where it was started from.
+/// The program that guards run: this very file, even if an agent has replaced it at its path.
 const GUARD_EXE: &str = "/proc/self/exe";
 
 /// Runs the daemon until a signal or a request stops it.

@@ -93,7 +93,7 @@ fn announced(var: impl Fn(&str) -> Option<OsString>, pid: u32) -> std::ops::Rang
     FIRST..FIRST + RawFd::try_from(count).unwrap_or(0)
 }
 
-/// The path of a socket of the right kind on which somebody may connect.
+/// The path of a socket of the right kind to which clients may connect.
 fn listening_path(socket: &OwnedFd) -> Option<PathBuf> {
     let stream = sockopt::socket_type(socket).ok()? == SocketType::STREAM;
     if !stream || !sockopt::socket_acceptconn(socket).ok()? {

@@ -12,7 +12,7 @@ use std::io::{Read, Seek, Write};
 use std::sync::Arc;
 use swb_dialects::Fronts;
 use swb_dialects::scriptschnell::ScriptSchnell;
-use swb_engine::Engine;
+use swb_engine::{Engine, SessionUid};
 use swb_operations::notify::StoredMute;
 use swb_operations::tokens::{StoredToken, TokenRegistry, expire_tokens};
 use swb_operations::{AnswerError, Later, Operations};
@@ -31,7 +31,7 @@ struct WebMemory {
     tokens: Vec<StoredToken>,
     /// Sessions whose input is not filtered.
     #[serde(default)]
-    unfiltered: Vec<u64>,
+    unfiltered: Vec<SessionUid>,
     /// Sessions about which the user gets no notifications.
     #[serde(default)]
     muted: Vec<StoredMute>,

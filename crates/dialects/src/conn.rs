@@ -1,6 +1,6 @@
 //! What all connections have in common: who may connect, how they are read, what ends them.
 
-use crate::places::{Places, Room};
+use crate::places::{ConnectionLimit, ConnectionPermit};
 use crate::{limits, peer};
 use std::fmt;
 use std::future::Future;
@@ -66,8 +66,8 @@ impl fmt::Debug for ConnectionCount {
 
 impl Fronts {
     /// A place among the open connections, for one that has a `place` under a limit of its own.
-    pub(crate) fn room(&self, place: OwnedSemaphorePermit) -> Room {
-        Room::new(place, Arc::default(), Arc::clone(&self.open))
+    pub(crate) fn room(&self, place: OwnedSemaphorePermit) -> ConnectionPermit {
+        ConnectionPermit::new(place, Arc::default(), Arc::clone(&self.open))
     }
 
     /// Number of open connections.
@@ -80,14 +80,14 @@ impl Fronts {
         let _first = self.open.report.set(Box::new(report));
     }
 
-    /// Serves the connections of one listening socket until `stop`. A connection counts until it drops its `Room`. Only
+    /// Serves the connections of one listening socket until `stop`. A connection counts until it drops its `ConnectionPermit`. Only
     /// the daemon's own user may connect (CO-7).
     pub(crate) fn accept<F>(
         &self,
         listener: OwnedFd,
         stop: CancellationToken,
         allowed: ConnectionLimits,
-        serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
+        serve: impl Fn(UnixStream, ConnectionPermit) -> F + Send + 'static,
     ) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -102,7 +102,7 @@ impl Fronts {
         stop: CancellationToken,
         allowed: ConnectionLimits,
         admit: impl Fn(u32, u32, u32) -> bool + Send + 'static,
-        serve: impl Fn(UnixStream, Room) -> F + Send + 'static,
+        serve: impl Fn(UnixStream, ConnectionPermit) -> F + Send + 'static,
     ) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -111,7 +111,7 @@ impl Fronts {
         listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(listener)?;
         let fronts = self.clone();
-        let mut places = Places::new(allowed.most, allowed.grace, Arc::clone(&fronts.open));
+        let mut places = ConnectionLimit::new(allowed.most, allowed.grace, Arc::clone(&fronts.open));
         self.tasks.spawn(async move {
             loop {
                 let stream = tokio::select! {
@@ -159,7 +159,7 @@ pub(crate) fn most_connections() -> usize {
     limits::CONNECTIONS.min(files / limits::CONNECTIONS_OF_FILES).max(1)
 }
 
-/// Whether a peer may connect, by its credentials from the kernel. CO-7: whatever the file modes are.
+/// Whether a peer may connect, by its credentials from the kernel. CO-7: file modes do not matter.
 ///
 /// Commands of agents that are confined may not: with our help they would act outside their workspace.
 fn admitted(stream: &UnixStream, admit: impl Fn(u32, u32, u32) -> bool) -> bool {
@@ -234,7 +234,7 @@ mod tests {
         let reported = Arc::new(AtomicUsize::new(usize::MAX));
         let report = Arc::clone(&reported);
         fronts.report_connections(move |open| {
-            // Whoever reports late would overwrite a newer report.
+            // A late report would overwrite a newer one.
             std::thread::yield_now();
             report.store(open, Ordering::SeqCst);
         });

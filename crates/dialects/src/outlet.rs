@@ -2,7 +2,7 @@
 //!
 //! Usually nothing is copied between ring and socket: a frame's head and the bytes in shared memory are sent in one
 //! system call, and afterwards the ring is checked whether the writer overran them meanwhile. Only what a full socket
-//! leaves of a frame is copied, so that the frame can be finished whatever happens to the ring; and a client that lags
+//! leaves of a frame is copied, so that the frame can be finished even if the ring is overwritten; and a client that lags
 //! far behind, near the end that is being overwritten, is served from a copy that was validated first.
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};

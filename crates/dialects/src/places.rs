@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The places of one listening socket.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionLimit {
     free: Arc<Semaphore>,
     idle: Arc<IdleConnections>,
     /// Number of connections of all sockets.
@@ -26,7 +26,7 @@ pub(crate) struct Places {
     waited: Option<Instant>,
 }
 
-impl Places {
+impl ConnectionLimit {
     /// `most` places; a connection can be displaced when it has been idle for `grace`.
     pub(crate) fn new(most: usize, grace: Duration, open: Arc<ConnectionCount>) -> Self {
         let idle = IdleConnections { grace, ..IdleConnections::default() };
@@ -34,12 +34,12 @@ impl Places {
     }
 
     /// A place for a new connection, if need be that of the connection that has been idle longest.
-    pub(crate) async fn take(&mut self) -> Option<Room> {
+    pub(crate) async fn take(&mut self) -> Option<ConnectionPermit> {
         let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.wait().await?,
         };
-        Some(Room::new(permit, Arc::clone(&self.idle), Arc::clone(&self.open)))
+        Some(ConnectionPermit::new(permit, Arc::clone(&self.idle), Arc::clone(&self.open)))
     }
 
     /// Waits for a place that is about to be free.
@@ -66,13 +66,13 @@ impl Places {
 
 /// A connection's place among those that are served at a time; freed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ConnectionPermit {
     _place: OwnedSemaphorePermit,
     idle: Arc<IdleConnections>,
     open: Arc<ConnectionCount>,
 }
 
-impl Room {
+impl ConnectionPermit {
     pub(crate) fn new(
         place: OwnedSemaphorePermit,
         idle: Arc<IdleConnections>,
@@ -88,7 +88,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.open.remove();
     }
@@ -102,7 +102,7 @@ pub(crate) struct IdleConnections {
     count: AtomicU64,
 }
 
-/// Since when a connection is idle, and a number that tells periods of the same moment apart.
+/// Since when a connection is idle, and a number that distinguishes periods of the same moment.
 type PeriodKey = (Instant, u64);
 
 impl IdleConnections {
@@ -157,12 +157,12 @@ pub(crate) async fn displaced(idle: Option<&IdlePeriod>) {
 mod tests {
     use super::*;
 
-    fn places(most: usize, grace: Duration) -> Places {
-        Places::new(most, grace, Arc::default())
+    fn places(most: usize, grace: Duration) -> ConnectionLimit {
+        ConnectionLimit::new(most, grace, Arc::default())
     }
 
     /// Takes a place for a connection that stays idle until it is displaced.
-    async fn idler(places: &mut Places) -> tokio::task::JoinHandle<()> {
+    async fn idler(places: &mut ConnectionLimit) -> tokio::task::JoinHandle<()> {
         let room = places.take().await.unwrap();
         let period = room.idle();
         tokio::task::spawn(async move {

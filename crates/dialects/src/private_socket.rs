@@ -118,7 +118,7 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     if FileType::from_raw_mode(meta.mode()) != FileType::Socket {
         return Err(BindError::InTheWay(path.to_owned()));
     }
-    // CO-6, KP-14: a socket on which a process listens is left alone.
+    // CO-6, KP-14: a socket on which a process listens is kept.
     match who_listens(path) {
         // A full backlog is that of a process that listens.
         Ok(_) | Err(Errno::AGAIN) => return Err(BindError::Live(path.to_owned())),

@@ -2,7 +2,7 @@
 
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
-use crate::event::{EventCursor, EventFollower, Events, SessionEvent};
+use crate::event::{EventCursor, EventFollower, EventHub, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::optional_state::OptionalState;
@@ -90,9 +90,9 @@ impl Engine {
             tracing::warn!(hangs, "the keeper has replaced daemons that did not respond");
         }
         let adopted = left.global.remove(&KEY_EVENTS).and_then(|memory| {
-            keeper.adopt_state(OptionalState::Events, memory, |memory| Events::new(Some(memory)))
+            keeper.adopt_state(OptionalState::Events, memory, |memory| EventHub::new(Some(memory)))
         });
-        let (events, log) = adopted.unwrap_or_else(|| Events::new(None));
+        let (events, log) = adopted.unwrap_or_else(|| EventHub::new(None));
         if let Some(log) = log {
             keeper.hold_events(log);
         }

@@ -117,7 +117,7 @@ impl EventFollower {
 
 /// Numbers events, keeps the newest, and hands them to bounded subscribers.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct EventHub {
     sender: broadcast::Sender<SessionEvent>,
     log: Mutex<EventLog>,
 }
@@ -131,7 +131,7 @@ struct EventLog {
     memory: Option<Journal>,
 }
 
-impl Events {
+impl EventHub {
     /// Continues the log that an earlier daemon left in `memory`, or begins a new one. Returns the memory that the keeper
     /// is to hold, if it is not that one.
     pub(crate) fn new(memory: Option<OwnedFd>) -> (Self, Option<OwnedFd>) {
@@ -252,12 +252,12 @@ mod tests {
 
     #[test]
     fn a_follower_goes_on_behind_its_cursor_also_after_a_crash() {
-        let (events, held) = Events::new(None);
+        let (events, held) = EventHub::new(None);
         events.log(&name(), Path::new("/w"), EventKind::Opened);
         let first = events.follow(None).cursor;
         events.log(&name(), Path::new("/w"), EventKind::Started(PtyId::AGENT));
         drop(events);
-        let (events, again) = Events::new(held);
+        let (events, again) = EventHub::new(held);
         assert!(again.is_none(), "the keeper holds it already");
         events.log(&name(), Path::new("/w"), EventKind::Exited(PtyId::AGENT, ExitStatus::Code(3)));
         let following = events.follow(Some(first));
@@ -268,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_any_more_is_told_as_missed() {
-        let (events, held) = Events::new(None);
+    fn what_is_not_kept_any_more_is_reported_as_missed() {
+        let (events, held) = EventHub::new(None);
         events.log(&name(), Path::new("/w"), EventKind::Opened);
         let first = events.follow(None).cursor;
         for _ in 0..3 * limits::EVENTS_KEPT {
@@ -280,7 +280,7 @@ mod tests {
         let newest = following.cursor;
         let size = rustix::fs::fstat(held.as_ref().unwrap()).unwrap().st_size as usize;
         assert!(size <= limits::EVENT_MEMORY * 2, "{size}");
-        let (events, _) = Events::new(held);
+        let (events, _) = EventHub::new(held);
         assert!(!events.follow(Some(newest)).missed);
         let stranger = EventCursor { log: 5, seq: 1 };
         assert!(events.follow(Some(stranger)).missed);
@@ -288,12 +288,12 @@ mod tests {
 
     #[test]
     fn a_line_that_was_not_finished_is_not_there() {
-        let (events, held) = Events::new(None);
+        let (events, held) = EventHub::new(None);
         events.log(&name(), Path::new("/w"), EventKind::Opened);
         let memory = held.unwrap();
         let end = rustix::fs::fstat(&memory).unwrap().st_size as u64;
         rustix::io::pwrite(&memory, b"{\"seq\":9,", end).unwrap();
-        let (events, again) = Events::new(Some(memory));
+        let (events, again) = EventHub::new(Some(memory));
         assert!(again.is_none());
         events.log(&name(), Path::new("/w"), EventKind::Closed);
         assert_eq!(events.follow(None).cursor.seq, 2);

@@ -65,7 +65,7 @@ pub async fn run_within<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> Result<T, FileAccessError> {
-    // The threads are those of the process, whatever calls for them.
+    // The threads are those of the process, for all callers.
     static THREADS: FileThreads = FileThreads::new(limits::FILE_THREADS, limits::FILE_ACCESS);
     THREADS.run(limit, path, work).await
 }
@@ -75,7 +75,7 @@ pub async fn run_within<T: Send + 'static>(
 struct FileThreads {
     most: usize,
     /// A call that takes longer counts as one that does not return, however short its caller's own limit is.
-    patience: Duration,
+    timeout: Duration,
     free: Semaphore,
     /// The calls that have not returned, and some that have.
     calls: Mutex<Vec<FileCall>>,
@@ -93,8 +93,8 @@ struct FileCall {
 }
 
 impl FileThreads {
-    const fn new(most: usize, patience: Duration) -> Self {
-        Self { most, patience, free: Semaphore::const_new(most), calls: Mutex::new(Vec::new()) }
+    const fn new(most: usize, timeout: Duration) -> Self {
+        Self { most, timeout, free: Semaphore::const_new(most), calls: Mutex::new(Vec::new()) }
     }
 
     async fn run<T: Send + 'static>(
@@ -110,7 +110,7 @@ impl FileThreads {
             return Err(FileAccessError::TooManyWaiting(path.to_owned()));
         };
         let running = Arc::new(permit);
-        self.note(path, start + limit.max(self.patience), Arc::downgrade(&running));
+        self.note(path, start + limit.max(self.timeout), Arc::downgrade(&running));
         let (done, outcome) = oneshot::channel();
         let owned = path.to_owned();
         let call = move || {

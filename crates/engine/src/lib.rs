@@ -1,4 +1,4 @@
-//! Sessions behind one [`Engine`] handle, whatever protocol their clients speak.
+//! Sessions behind one [`Engine`] handle, independent of the protocol of their clients.
 //!
 //! A tour in the order a request travels:
 //!
@@ -55,8 +55,8 @@ pub use relay::{
 pub use screen::{Picture, ScreenView};
 pub use session::{
     AgentBusy, AgentChange, AgentWatch, AskOutcome, ClientGuard, DialogError, MoreLines, PasteSupport,
-    ProcessPhase, PtyView, RelayedText, RunsText, Session, SessionView, TypedText, TypingError, TypingMode,
-    TypingReport, approval_of, chosen, interpreter_of,
+    ProcessPhase, PtyView, RelayedText, RunsText, Session, SessionUid, SessionView, TypedText, TypingError,
+    TypingMode, TypingReport, approval_of, chosen, interpreter_of,
 };
 pub use spec::{RestartPolicy, SessionSpec, ShellSpec, Start};
 pub use swb_keeper::{CONFINED_DIR, CONFINING_GUARD, GUARD_NAME, is_unconfined, parent_of};

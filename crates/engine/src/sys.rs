@@ -24,7 +24,7 @@ pub(crate) fn register<T: Owning>(fd: T, interest: Interest) -> io::Result<Async
 
 /// Has the allocator give large blocks back as soon as they are freed, and share what it keeps between threads.
 ///
-/// Left alone it learns from the first large block to keep those, and each thread keeps its own.
+/// Without that setting it learns from the first large block to keep those, and each thread keeps its own.
 pub(crate) fn tune_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     for (option, value) in [

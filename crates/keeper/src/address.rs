@@ -1,6 +1,6 @@
 //! Where daemons find the keeper: a lock, a socket and a key in one directory.
 //!
-//! The lock says whose the path of the socket is. A directory that was emptied, by a clean-up of old files or by hand, would hide
+//! Whoever holds the lock owns the path of the socket. A directory that was emptied, by a clean-up of old files or by hand, would hide
 //! a keeper from the next daemon, and all sessions with it; so the keeper restores what is missing before that daemon looks.
 
 use crate::key;
@@ -72,7 +72,7 @@ impl Keeper {
         if is_missing(socket) {
             let listener = listen(socket)?;
             epoll::add(&self.epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
-            // Nobody can connect to the former one any more; closing it ends its place in the epoll.
+            // No process can connect to the former one any more; closing it removes it from the epoll.
             self.listener = listener;
         }
         if key::read(socket) != self.key {

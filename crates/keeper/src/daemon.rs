@@ -193,7 +193,7 @@ impl Keeper {
 
     /// The keeper is to end and no child lives: how long it waits for the daemon to stop in order, which removes the
     /// daemon's sockets.
-    pub(crate) fn farewell(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn await_daemon_stop(&mut self, now: Instant) -> Option<Duration> {
         let Some(daemon) = &mut self.daemon else {
             if self.successor.awaited() {
                 // It has adopted nothing, and would start another keeper.
@@ -205,7 +205,7 @@ impl Keeper {
             daemon.signal(Signal::TERM);
         }
         let asked = *daemon.asked_to_stop.get_or_insert(now);
-        let left = limits::FAREWELL.checked_sub(now.duration_since(asked));
+        let left = limits::DAEMON_STOP.checked_sub(now.duration_since(asked));
         if left.is_none() {
             // It hangs. Without its keeper it would serve nothing, and keep its sockets.
             daemon.signal(Signal::KILL);
@@ -377,7 +377,7 @@ impl Keeper {
     }
 
     /// Sends unsent reports to the daemon, as far as its socket takes them.
-    pub(crate) fn send_news(&mut self) {
+    pub(crate) fn send_reports(&mut self) {
         let Some(daemon) = &mut self.daemon else { return };
         if !daemon.welcomed || !self.unsent {
             return;
@@ -395,7 +395,7 @@ impl Keeper {
             }
             for (index, slot) in (0..).zip(&mut self.slots) {
                 while slot.unsent.any() {
-                    slot.send_news(SlotId(index), socket)?;
+                    slot.send_reports(SlotId(index), socket)?;
                 }
             }
             if daemon.adopting {
@@ -505,7 +505,7 @@ mod tests {
         keeper.watch_daemon().unwrap();
         greet(&daemon, version, KEY);
         keeper.serve_daemon();
-        keeper.send_news();
+        keeper.send_reports();
         (keeper, daemon)
     }
 
@@ -544,7 +544,7 @@ mod tests {
         keeper.watch_daemon().unwrap();
         greet(&stranger, proto::VERSION, KEY + 1);
         keeper.serve_daemon();
-        keeper.send_news();
+        keeper.send_reports();
         let Ok(Received::Packet(refused, [None, None])) = proto::receive(&stranger) else {
             panic!("the reason alone")
         };
@@ -582,8 +582,8 @@ mod tests {
             // As if it had ignored SIGTERM.
             let now = Instant::now();
             keeper.daemon.as_mut().unwrap().asked_to_stop = Some(now);
-            assert_eq!(keeper.farewell(now), Some(limits::FAREWELL));
-            assert_eq!(keeper.farewell(now + limits::FAREWELL * 2), None);
+            assert_eq!(keeper.await_daemon_stop(now), Some(limits::DAEMON_STOP));
+            assert_eq!(keeper.await_daemon_stop(now + limits::DAEMON_STOP * 2), None);
             assert_eq!(process.wait().unwrap().signal(), Some(9), "descriptor: {with_descriptor}");
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn random() -> io::Result<u64> {
 
 /// Stores the key of the keeper that listens at `socket`.
 pub(crate) fn store(key: u64, socket: &Path) -> io::Result<()> {
-    // Whatever is there is of a keeper that has ended; a FIFO would wait for a reader.
+    // A file that is there is of a keeper that has ended; a FIFO would wait for a reader.
     remove(socket);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = rustix::fs::open(key_file(socket), flags, Mode::RUSR | Mode::WUSR)?;

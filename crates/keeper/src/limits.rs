@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const MAX_SLOTS: usize = 8192;
 /// Clients of one terminal whose input is counted: more than type at the same time, with room for some that have left.
 pub(crate) const INPUT_STREAMS: usize = 16;
-/// Descriptors the keeper holds per slot, by key: one byte of flags says which are unsent.
+/// Descriptors the keeper holds per slot, by key: one byte of flags marks those that are unsent.
 pub const KEYS: usize = 8;
 /// Descriptors the keeper holds for the daemon as a whole, by key: listening sockets of fronts and web servers, and what is
 /// shared by all sessions.
@@ -37,7 +37,7 @@ pub(crate) const MOUNTS_READS: usize = 1024;
 /// Bytes of the path of a file in `/proc/PID`: at most two numbers of ten digits, and three words.
 pub(crate) const PROC_PATH: usize = 64;
 
-/// Bytes the writer of a ring may reserve at once. A PTY read returns about 4 KiB whatever it is offered.
+/// Bytes the writer of a ring may reserve at once. A PTY read returns about 4 KiB even into a larger buffer.
 pub(crate) const RESERVE: u64 = 16 * 1024;
 /// Newest bytes a ring can be made to keep: at least a page, and little enough that all rings fit a machine.
 pub(crate) const KEEP_RANGE: RangeInclusive<u64> = 4096..=256 * 1024 * 1024;
@@ -113,7 +113,7 @@ pub const FILES_RESERVED: u64 = 48;
 
 /// How long the daemon may take to stop when the keeper ends: it saves conversations and closes connections, for 13 s at
 /// most.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(15);
+pub(crate) const DAEMON_STOP: Duration = Duration::from_secs(15);
 
 /// How much sooner than the keeper the kernel ends a daemon when memory runs out, in its scale of 1000: the keeper starts
 /// the next one, and nothing else is lost.

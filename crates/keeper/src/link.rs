@@ -16,7 +16,7 @@ pub struct KeeperLink {
 }
 
 impl KeeperLink {
-    /// Connects and says hello; the answer is the first packet received.
+    /// Connects and sends a hello; the reply is the first packet received.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

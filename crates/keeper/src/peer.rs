@@ -73,7 +73,7 @@ fn has_syscall_filter(pid: Pid) -> bool {
     }
 }
 
-/// Whether `/proc/PID/status` says that there is no filter. The kernel escapes the ends of lines in the name, which the
+/// Whether there is no filter according to `/proc/PID/status`. The kernel escapes the ends of lines in the name, which the
 /// program chooses.
 fn is_unfiltered(status: &[u8]) -> bool {
     status.split(|byte| *byte == b'\n').any(|line| line == b"Seccomp:\t0")

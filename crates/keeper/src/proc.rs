@@ -1,4 +1,4 @@
-//! What the kernel says of other processes, in `/proc`. Nothing here allocates.
+//! What the kernel reports about other processes, in `/proc`. Nothing here allocates.
 
 use crate::limits;
 use rustix::fd::OwnedFd;

@@ -114,7 +114,7 @@ impl SlotFlags {
     pub const RING: u16 = 1;
     /// The next descriptor is the PTY master, and the child lives.
     pub const RUNNING: u16 = 2;
-    /// The child ended; `b` says how.
+    /// The child ended; `b` has its exit state.
     pub const EXITED: u16 = 4;
     /// The child has been forked and not yet become its program.
     pub const STARTING: u16 = 8;

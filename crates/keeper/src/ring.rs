@@ -329,7 +329,7 @@ mod tests {
     }
 
     proptest! {
-        // Whatever is written in whatever portions, the newest `keep` bytes read back exactly.
+        // Of any bytes written in any portions, the newest `keep` bytes read back exactly.
         #[test]
         fn the_newest_bytes_read_back(portions in prop::collection::vec(1..9000usize, 1..12)) {
             let mut writer = RingWriter::create(8192).unwrap();

@@ -142,7 +142,7 @@ impl Keeper {
     /// children that survive a stray one keep their terminals.
     fn terminate(&mut self) {
         if let Some(termination) = &self.termination {
-            // What it says is known.
+            // Its content is known.
             let _read = rustix::io::read(termination, &mut [0u8; 128]);
         }
         self.terminating = true;
@@ -181,7 +181,7 @@ impl Keeper {
         }
         self.check_daemon(now);
         if self.terminating && !self.slots.iter().any(Slot::busy) {
-            return self.farewell(now);
+            return self.await_daemon_stop(now);
         }
         if !self.is_served() && self.successor.due(now) {
             self.start_daemon(now);
@@ -251,7 +251,7 @@ impl Keeper {
         if ring {
             self.wake_daemon();
         }
-        self.send_news();
+        self.send_reports();
         self.replace_when_quiet();
     }
 

@@ -182,7 +182,7 @@ impl Slot {
     pub(crate) fn drain(&mut self) -> Option<OwnedFd> {
         let (status, limit) = self.draining?;
         let (_, rest) = self.read(None);
-        // A short read may have been cut by a split in the kernel's buffers: ask until it says empty.
+        // A short read may have been cut by a split in the kernel's buffers: read until the kernel has no more.
         let empty = rest == Rest::End || (rest == Rest::Empty && self.read(None).0 == 0);
         if !empty && self.head() < limit {
             return None;
@@ -217,7 +217,7 @@ impl Slot {
     }
 
     /// Sends the most important unsent report about this slot.
-    pub(crate) fn send_news(&mut self, index: SlotId, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    pub(crate) fn send_reports(&mut self, index: SlotId, socket: BorrowedFd<'_>) -> rustix::io::Result<()> {
         if self.unsent.state {
             self.send_state(index, socket)?;
             self.unsent = Unsent { held: self.unsent.held, ..Unsent::default() };

@@ -114,7 +114,7 @@ pub fn sealed_memfd(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Reads all bytes of a memfd, whatever its file position, unless there are more than `max`.
+/// Reads all bytes of a memfd from its beginning, independent of its file position, unless there are more than `max`.
 pub fn read_memfd(fd: impl AsFd, max: usize) -> io::Result<Vec<u8>> {
     let fd = fd.as_fd();
     let len = usize::try_from(rustix::fs::fstat(fd)?.st_size).unwrap_or(usize::MAX);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_goodbye_nobody_is_awaited() {
+    fn after_a_goodbye_no_daemon_is_awaited() {
         let now = Instant::now();
         let mut successor = Successor::default();
         successor.daemon_came(now);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_that_never_said_hello_changes_nothing() {
+    fn a_stranger_that_never_sent_hello_changes_nothing() {
         let now = Instant::now();
         let mut successor = Successor::default();
         successor.daemon_left(false, true, now);

@@ -77,7 +77,7 @@ impl<W: SharedWords> Mapping<W> {
     pub(crate) fn io_slice(&self, at: usize, len: usize) -> Option<IoSlice<'_>> {
         let bytes = self.bytes(at, len)?;
         // SAFETY: in bounds and mapped while `self` lives. The slice is only handed to the kernel, which
-        // copies whatever is there; the ring's caller validates afterwards that it was not overwritten.
+        // copies the bytes that are there; the ring's caller validates afterwards that it was not overwritten.
         Some(IoSlice::new(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), len) }))
     }
 
@@ -238,7 +238,7 @@ pub(crate) fn adopt_fd(raw: RawFd) -> Option<OwnedFd> {
     if raw < 3 || unsafe { libc::fcntl(raw, libc::F_GETFD) } == -1 {
         return None;
     }
-    // SAFETY: it is open, and the hand-over record lists each descriptor once, so nobody else owns it.
+    // SAFETY: it is open, and the hand-over record lists each descriptor once, so it has no other owner.
     Some(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 

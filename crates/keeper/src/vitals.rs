@@ -1,4 +1,4 @@
-//! The daemon's vital signs: one page of shared memory that says how it is doing, and what it was doing when it died.
+//! The daemon's vital signs: one page of shared memory that shows whether it works, and what it was doing when it died.
 //!
 //! The daemon raises `beats` whenever it answers the doorbell, so a keeper that rang can tell a daemon that is busy
 //! from one that hangs ([`crate::watchdog`]). `clients` is the number of open connections, which the keeper cannot see; a

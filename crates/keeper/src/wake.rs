@@ -7,7 +7,7 @@
 //! actual wake-up.
 //!
 //! The other way round the daemon sets a `gate` per slot: the offset up to which the keeper may write
-//! before the slowest live reader has caught up. A keeper that stands before a gate says so in `held`,
+//! before the slowest live reader has caught up. A keeper that stands before a gate records that in `held`,
 //! and a daemon that raises the gate sends it on. The gate is a courtesy, not a lock: the keeper waits
 //! [`crate::limits::GATE_WAIT`] a few times at most and then ignores a gate that does not move, so that neither a reader that
 //! stopped nor a daemon that hangs can stall a child.
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_open_until_it_is_set_and_tells_who_stands_before_it() {
+    fn a_gate_is_open_until_it_is_set_and_shows_who_stands_before_it() {
         let bell = Doorbell::create().unwrap();
         assert_eq!(bell.gate(SlotId(7)), None);
         assert!(!bell.set_gate(SlotId(7), Some(Offset(100))));

@@ -1,4 +1,4 @@
-//! Tells a daemon that hangs from one that is idle, busy, or short of processor time.
+//! Distinguishes a daemon that hangs from one that is idle, busy, or short of processor time.
 //!
 //! A pure state machine. It is at rest while nothing waits for the daemon, and costs nothing then. It is armed when the
 //! keeper rings the doorbell, a terminal has output or a client connects. From then on it compares the daemon's beats
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_answers_is_left_alone_and_asked_again_while_clients_wait() {
+    fn a_daemon_that_answers_is_kept_and_asked_again_while_clients_wait() {
         let (mut watchdog, first) = armed();
         let lives = Findings { beats: 6, ..SILENT };
         assert_eq!(watchdog.check(lives, first), WatchdogVerdict::Ask);

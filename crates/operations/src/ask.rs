@@ -124,7 +124,7 @@ fn asks(shown: String) -> AskReply {
     AskReply { asking: true, detail, ..AskReply::of(AskResult::Asking) }
 }
 
-/// The reply after a timeout; the detail says why nothing was typed before it.
+/// The reply after a timeout; the detail is the reason why nothing was typed before it.
 fn timed_out(session: &Session, begun: bool) -> AskReply {
     let why = match session.view().status.state {
         ProgramState::Starting | ProgramState::Unknown => "no prompt of its program was recognised",

@@ -26,7 +26,7 @@ impl Call<'_> {
         let session = self.engine().create(spec).await.map_err(refused)?;
         let pid = session.pty(PtyId::AGENT).map_or(0, |agent| agent.pid);
         let created = Created { ok: true, session: session.name().to_string(), pid: pid.max(0) as u32 };
-        // CO-25: no stream follows, whatever the value of `detach`.
+        // CO-25: no stream follows, with any value of `detach`.
         done(&created)
     }
 

@@ -66,8 +66,8 @@ use notify::Notifications;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use swb_engine::Engine;
 use swb_engine::chat::Chats;
+use swb_engine::{Engine, SessionUid};
 use tokens::TokenRegistry;
 use tokio_util::task::TaskTracker;
 
@@ -133,12 +133,12 @@ impl Operations {
     }
 
     /// The sessions whose input from the web is not filtered, by their unique numbers.
-    pub fn unfiltered(&self) -> Vec<u64> {
+    pub fn unfiltered(&self) -> Vec<SessionUid> {
         self.filters.switched_off()
     }
 
     /// Restores what [`Operations::unfiltered`] returned in an earlier daemon.
-    pub fn restore_unfiltered(&self, sessions: Vec<u64>) {
+    pub fn restore_unfiltered(&self, sessions: Vec<SessionUid>) {
         self.filters.restore(sessions);
     }
 

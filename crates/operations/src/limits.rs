@@ -35,7 +35,7 @@ pub const KILL_REPLY: Duration = Duration::from_secs(1);
 pub const SHUTDOWN_KILL: Duration = Duration::from_secs(15);
 /// Maximum bytes of a Coopfile.
 pub const COOPFILE: u64 = 1 << 20;
-/// Directories whose Coopfiles the user trusts: more than anybody approves by hand.
+/// Directories whose Coopfiles the user trusts: more than people approve by hand.
 pub const TRUSTED_COOPFILES: usize = 2000;
 /// Bytes of the list of these: each has a path, of 200 bytes on average, and a digest.
 pub const TRUST_FILE: u64 = 1 << 20;
@@ -71,7 +71,7 @@ pub const PROMPTS: u64 = 2000;
 pub const PROMPT_BYTES: usize = 2048;
 /// Messages searched for a caller that sees only some of them: more than a person reads through.
 pub const SCOPED_HITS: usize = 5000;
-/// Tokens at once: more than anybody gives away by hand.
+/// Tokens at once: more than people give away by hand.
 pub const TOKENS: usize = 256;
 /// Characters of a token's label.
 pub const TOKEN_LABEL: usize = 64;
@@ -88,7 +88,7 @@ pub const FILTERS: usize = 256;
 pub(crate) const REQUESTS: usize = 64;
 /// How long such a connection is not read because as many short operations as that are under way.
 pub(crate) const REQUEST_QUEUE: Duration = Duration::from_secs(10);
-/// How long a tunnel waits for its peer, unless its owner says otherwise.
+/// How long a tunnel waits for its peer, unless its owner sets another time.
 pub(crate) const TUNNEL_WAIT: Duration = Duration::from_secs(300);
 /// Longest wait of a tunnel for its peer: an address that is found in a chat a day later must not work.
 pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);

@@ -50,7 +50,7 @@ pub enum Outgoing {
     /// Confirm that everything before it has been sent.
     Sent(oneshot::Sender<()>),
     /// Carry an open terminal, which keeps its place as long as it is open.
-    Terminal(Box<OpenTerminal>, Place),
+    Terminal(Box<OpenTerminal>, TerminalPermit),
     /// Stop or upgrade the daemon.
     Act(HostAction),
     /// End the connection.
@@ -58,10 +58,10 @@ pub enum Outgoing {
 }
 
 /// A place for what follows an operation, where the transport has a limited number.
-pub type Place = Option<OwnedSemaphorePermit>;
+pub type TerminalPermit = Option<OwnedSemaphorePermit>;
 
-/// Whether a transport carries an operation; the error says how else it is reached, or that there is no place.
-pub type Carried = Arc<dyn Fn(&Operation) -> Result<Place, ErrorReply> + Send + Sync>;
+/// Whether a transport carries an operation; the error names the other way to it, or the limit that is reached.
+pub type Carried = Arc<dyn Fn(&Operation) -> Result<TerminalPermit, ErrorReply> + Send + Sync>;
 
 /// The requests of one connection.
 pub struct Requests {

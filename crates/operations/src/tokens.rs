@@ -41,7 +41,7 @@ pub struct Grant {
     pub caller: Caller,
     /// Cancelled when the token is revoked or expires.
     pub ended: CancellationToken,
-    /// Tells its connections from those of other tokens.
+    /// Distinguishes its connections from those of other tokens.
     pub number: TokenNumber,
 }
 
@@ -94,7 +94,7 @@ impl TokenRegistry {
         let digest = digest(token);
         let now = Timestamp::of(SystemTime::now());
         let entries = self.lock();
-        // All of them are compared, so that the time says nothing about how many there are before it.
+        // All of them are compared, so that the time does not reveal how many there are before it.
         let same = entries.iter().fold(None, |found, entry| {
             if bool::from(entry.token.digest.ct_eq(&digest)) { Some(entry) } else { found }
         });

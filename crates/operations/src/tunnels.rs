@@ -69,7 +69,7 @@ impl TunnelEvents {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// It cannot be read, or it does not fit the offer; another one may.
-    #[error("this is no answer to the tunnel's offer: {0}")]
+    #[error("invalid answer to the tunnel's offer: {0}")]
     Malformed(String),
     /// The offer is used up.
     #[error("the tunnel has an answer already; create a new one")]

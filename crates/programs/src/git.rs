@@ -97,7 +97,7 @@ fn check_name(name: &str) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!(
             "a working tree cannot be named '{}': use letters, digits, '_', and '.' or '-' inside",
-            name.chars().take(80).collect::<String>().escape_debug()
+            name.chars().take(limits::SHOWN_NAME).collect::<String>().escape_debug()
         )),
     }
 }

@@ -135,7 +135,7 @@ fn complaint(stderr: &[u8]) -> String {
         text.lines().rev().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
     let line =
         line.or(text.lines().last()).filter(|line| !line.is_empty()).unwrap_or("failed without a message");
-    format!("git: {}", line.chars().take(300).collect::<String>())
+    format!("git: {}", line.chars().take(limits::GIT_ERROR).collect::<String>())
 }
 
 #[cfg(test)]

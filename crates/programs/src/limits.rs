@@ -16,3 +16,7 @@ pub(crate) const GIT_FILE: u64 = 8 << 10;
 pub(crate) const WORKTREE_NAME: usize = 100;
 /// Bytes that are kept of what a clipboard program writes to standard error: a few lines.
 pub(crate) const CLIPBOARD_ERRORS: usize = 1024;
+/// Characters of a rejected name in an error.
+pub(crate) const SHOWN_NAME: usize = 80;
+/// Characters of git's own message in an error: it names a path or two.
+pub(crate) const GIT_ERROR: usize = 300;

@@ -77,7 +77,7 @@ fn only_the_owner_can_access_the_store() {
     store.save(&talk("a", "/ws", &["x"])).unwrap();
     let dir = store.file().parent().unwrap().to_owned();
     assert_eq!((mode(&dir), mode(dir.parent().unwrap()), mode(store.file())), (0o700, 0o700, 0o600));
-    // Whoever loosened that is corrected.
+    // Looser permissions are corrected.
     std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(store.file(), PermissionsExt::from_mode(0o644)).unwrap();
     store.save(&talk("b", "/ws", &["x"])).unwrap();
@@ -209,7 +209,7 @@ fn words_are_found_and_shown() {
         store.save(&talk(name, "/ws", &["twice said"])).unwrap();
     }
     assert_eq!(found(&store, "twice"), [("newer".into(), 1), ("older".into(), 1)]);
-    // Those of other directories do not take the place of those that are wanted.
+    // Those of other directories do not displace those that are requested.
     store.save(&talk("c", "/other", &["a quick and long story about something else altogether"])).unwrap();
     let there = store.search("quick", Some(Path::new("/other")), 1).unwrap();
     assert_eq!(there.iter().map(|hit| hit.summary.name.as_str()).collect::<Vec<_>>(), ["c"]);

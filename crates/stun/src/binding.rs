@@ -7,7 +7,7 @@
 
 use crate::address;
 use crate::error::StunError;
-use crate::message::{Class, Message, MessageWriter, TransactionId, attribute, method};
+use crate::message::{Class, MessageWriter, StunMessage, TransactionId, attribute, method};
 use crate::schedule::{Due, Schedule};
 use core::net::SocketAddr;
 use std::time::Instant;
@@ -51,7 +51,7 @@ impl Binding {
 
     /// Takes a datagram from the server: the outcome if it is the reply to this request, else `None`.
     pub fn handle(&mut self, datagram: &[u8]) -> Option<Result<SocketAddr, StunError>> {
-        let message = Message::parse(datagram).ok()?;
+        let message = StunMessage::parse(datagram).ok()?;
         let is_reply = message.method() == method::BINDING && message.transaction() == self.transaction;
         let outcome = match message.class() {
             _ if !is_reply || self.outcome.is_some() => return None,
@@ -78,7 +78,7 @@ pub fn keepalive(transaction: [u8; 12]) -> Vec<u8> {
 }
 
 /// Old servers have the plain attribute only.
-fn mapped(message: &Message<'_>) -> Result<SocketAddr, StunError> {
+fn mapped(message: &StunMessage<'_>) -> Result<SocketAddr, StunError> {
     let plain = || message.attribute(attribute::MAPPED_ADDRESS).and_then(address::read);
     let mapped = message.xor_address(attribute::XOR_MAPPED_ADDRESS).or_else(plain);
     mapped.filter(address::is_usable).ok_or(StunError::Invalid("it has no address"))

@@ -16,7 +16,7 @@ pub enum StunError {
     /// An error instead of an address.
     #[error("the STUN server replied with {0}")]
     Refused(ErrorReply),
-    /// A reply that makes no sense.
+    /// An invalid reply.
     #[error("the STUN server sent an invalid reply: {0}")]
     Invalid(&'static str),
 }
@@ -57,7 +57,7 @@ pub enum TurnError {
     /// Any other error.
     #[error("the TURN server replied with {0}")]
     Refused(ErrorReply),
-    /// A reply that makes no sense.
+    /// An invalid reply.
     #[error("the TURN server sent an invalid reply: {0}")]
     Invalid(&'static str),
     /// The server no longer has the allocation, or did not refresh it in time.

@@ -39,12 +39,12 @@ impl Credentials {
     }
 
     /// The key for requests to a server with this realm.
-    pub fn key(&self, realm: &[u8]) -> Key {
+    pub fn key(&self, realm: &[u8]) -> IntegrityKey {
         let mut digest = Md5::new();
         for part in [self.username.as_bytes(), b":", realm, b":", self.password.as_bytes()] {
             digest.update(part);
         }
-        Key::new(&digest.finalize())
+        IntegrityKey::new(&digest.finalize())
     }
 }
 
@@ -56,9 +56,9 @@ impl fmt::Debug for Credentials {
 
 /// What signs messages and verifies signatures. `Debug` shows nothing of it.
 #[derive(Clone)]
-pub struct Key(Hmac<Sha1>);
+pub struct IntegrityKey(Hmac<Sha1>);
 
-impl Key {
+impl IntegrityKey {
     /// A key of any length: of long-term credentials, or a password between peers (short-term credentials).
     pub fn new(bytes: &[u8]) -> Self {
         // HMAC takes keys of any length; the empty one stands for a failure that it does not have.
@@ -83,8 +83,8 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for IntegrityKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key")
+        f.write_str("IntegrityKey")
     }
 }

@@ -1,17 +1,17 @@
 //! The codec of STUN messages, which TURN uses as well.
 //!
-//! A [`Message`] borrows a datagram whose structure was checked once: every attribute lies within it. What the attributes
+//! A [`StunMessage`] borrows a datagram whose structure was checked once: every attribute lies within it. What the attributes
 //! mean is read when it is needed. Attributes behind MESSAGE-INTEGRITY are not covered by it and do not count, except
 //! FINGERPRINT.
 
 use crate::crc::crc32;
-use crate::integrity::{Key, TAG};
+use crate::integrity::{IntegrityKey, TAG};
 use crate::limits;
 use core::net::SocketAddr;
 use std::fmt;
 use std::ops::Range;
 
-/// The value that tells STUN messages from other datagrams.
+/// The value that distinguishes STUN messages from other datagrams.
 pub const COOKIE: u32 = 0x2112_A442;
 const HEADER: usize = 20;
 /// What the checksum is combined with, so that it differs from that of a protocol within.
@@ -130,7 +130,7 @@ pub(crate) fn write_channel_data(number: u16, payload: &[u8]) -> Vec<u8> {
 
 /// A message in a datagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct StunMessage<'a> {
     bytes: &'a [u8],
     kind: u16,
     transaction: TransactionId,
@@ -138,7 +138,7 @@ pub struct Message<'a> {
     integrity: Option<(usize, &'a [u8])>,
 }
 
-impl<'a> Message<'a> {
+impl<'a> StunMessage<'a> {
     /// Checks the structure of a datagram, and its fingerprint if it has one.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (header, body) = bytes.split_first_chunk::<HEADER>().ok_or(Malformed::Header)?;
@@ -228,7 +228,7 @@ impl<'a> Message<'a> {
     }
 
     /// Whether the sender knows the key; `None` without MESSAGE-INTEGRITY.
-    pub fn verify(&self, key: &Key) -> Option<bool> {
+    pub fn verify(&self, key: &IntegrityKey) -> Option<bool> {
         let (at, tag) = self.integrity?;
         let header = self.header_as_if(at + 4 + TAG)?;
         Some(key.verify(&[&header, self.bytes.get(HEADER..at)?], tag))
@@ -349,7 +349,7 @@ impl MessageWriter {
 
     /// Appends MESSAGE-INTEGRITY.
     #[must_use]
-    pub fn integrity(mut self, key: &Key) -> Self {
+    pub fn integrity(mut self, key: &IntegrityKey) -> Self {
         let before = self.bytes.len();
         let length = u16::try_from(before + 4 + TAG - HEADER).unwrap_or(u16::MAX);
         self.set_length(length);

@@ -17,7 +17,7 @@ pub enum ClippyItem {
     /// The reply to a hello, with the reason if it is rejected.
     Ack(Option<String>),
     /// The reply to a request.
-    Answer(ClippyAnswer),
+    Answer(ClippyReply),
     /// Bytes for a session.
     Inject(Vec<u8>),
     /// The end of the connection.
@@ -27,7 +27,7 @@ pub enum ClippyItem {
 /// The reply to a request; fields that do not apply are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of `swb_wire::clippy::Response`")]
-pub struct ClippyAnswer {
+pub struct ClippyReply {
     pub id: u32,
     pub error: Option<String>,
     pub size: Option<u32>,
@@ -45,7 +45,7 @@ pub struct ClippyAnswer {
 /// A turn in a list: its name, its time, its length, whether it was interrupted, whether it was cut.
 pub type ClippyTurn = (String, u64, u32, bool, bool);
 
-impl From<Response<'_>> for ClippyAnswer {
+impl From<Response<'_>> for ClippyReply {
     fn from(response: Response<'_>) -> Self {
         let session = |s: &swb_wire::clippy::SessionItem<'_>| (s.session.to_owned(), s.pid, s.has_turn);
         let sessions = response.sessions.map(|list| {
@@ -133,7 +133,7 @@ impl ClippyClient {
 
     /// The next item, which must be a reply.
     #[track_caller]
-    pub fn answer(&mut self) -> ClippyAnswer {
+    pub fn answer(&mut self) -> ClippyReply {
         match self.item(LIMIT) {
             Some(ClippyItem::Answer(answer)) => answer,
             other => panic!("{other:?} instead of a reply"),
@@ -151,7 +151,7 @@ impl ClippyClient {
 
     /// Sends a request with an id of its own and returns the reply, which must have that id.
     #[track_caller]
-    pub fn ask(&mut self, request: &Request<'_>) -> ClippyAnswer {
+    pub fn ask(&mut self, request: &Request<'_>) -> ClippyReply {
         let id = self.next_id;
         self.next_id += 1;
         self.send(id, request);
@@ -162,7 +162,7 @@ impl ClippyClient {
 
     /// The same for a request that must succeed.
     #[track_caller]
-    pub fn ok(&mut self, request: &Request<'_>) -> ClippyAnswer {
+    pub fn ok(&mut self, request: &Request<'_>) -> ClippyReply {
         let answer = self.ask(request);
         assert_eq!(answer.error, None, "{request:?}");
         answer

@@ -171,7 +171,7 @@ impl CoopClient {
         }
     }
 
-    /// Requires that the daemon closes the connection, whatever it sends before.
+    /// Requires that the daemon closes the connection; it may send anything before.
     #[track_caller]
     pub fn closed(&mut self) {
         while self.frame(LIMIT).expect("the end in time").is_some() {}

@@ -22,7 +22,7 @@ mod sys;
 mod terminal;
 mod web;
 
-pub use clippy::{ClippyAnswer, ClippyClient, ClippyItem, ClippyTurn};
+pub use clippy::{ClippyClient, ClippyItem, ClippyReply, ClippyTurn};
 pub use coop::{CoopClient, StreamItem};
 pub use fifo::Fifo;
 pub use follower::Follower;
@@ -43,7 +43,7 @@ pub const QUIET: Duration = Duration::from_millis(300);
 /// A process id that no process has: larger than the kernel's limit.
 pub const NO_PROCESS: u32 = 2_000_000_000;
 
-/// Output as text, whatever it contains.
+/// Output as text, with invalid bytes replaced.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! A client of the web server that sends exactly what a test says.
+//! A client of the web server that sends exactly what a test gives it.
 
 use crate::{LIMIT, Swb};
 use serde_json::{Value, json};

@@ -19,7 +19,7 @@ pub(crate) const EMPHASIS_LINE: usize = 4 * 1024;
 pub(crate) const LINE: usize = 64 * 1024;
 /// Approvals and questions that wait at the same time; an agent that asks more gets no answer.
 pub(crate) const WAITING: usize = 64;
-/// Lines of an approval that are shown. The rest cannot be approved unseen: a line says that there is more.
+/// Lines of an approval that are shown. The rest cannot be approved unseen: a line shows that there is more.
 pub(crate) const ASK_LINES: usize = 400;
 /// Tools shown at work at the same time: more would push the answer off the screen.
 pub(crate) const TOOLS: usize = 8;
@@ -41,3 +41,5 @@ pub(crate) const TABLE_ROWS: usize = 500;
 pub(crate) const CODE_LINE: usize = 4 * 1024;
 /// Bytes of the filter of a list: more than fits on its line.
 pub(crate) const FILTER: usize = 200;
+/// Lines at the end of a screen among which a question is searched.
+pub(crate) const DIALOG_LINES: usize = 12;

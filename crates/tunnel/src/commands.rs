@@ -2,20 +2,20 @@
 
 use crate::limits;
 use std::sync::Arc;
-use swb_operations::requests::{Outgoing, Place, Requests};
+use swb_operations::requests::{Outgoing, Requests, TerminalPermit};
 use swb_wire::control::{ErrorCode, ErrorReply, Operation, parse_operation};
 use swb_wire::web::request::has_id;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 /// A message that waits for its turn.
-pub(crate) struct Command {
+pub(crate) struct QueuedCommand {
     pub(crate) text: Result<String, ErrorReply>,
     /// Its part of what may wait.
     pub(crate) _room: OwnedSemaphorePermit,
 }
 
 /// Executes commands: in order, or with an id as they come.
-pub(crate) async fn execute(mut requests: Requests, mut commands: mpsc::Receiver<Command>) {
+pub(crate) async fn execute(mut requests: Requests, mut commands: mpsc::Receiver<QueuedCommand>) {
     while let Some(command) = commands.recv().await {
         let text = match command.text {
             Ok(text) => text,
@@ -51,7 +51,7 @@ pub(crate) fn fitting(reply: String) -> String {
 }
 
 /// Which operations are carried, and a place for each terminal.
-pub(crate) fn carried(places: Arc<Semaphore>) -> impl Fn(&Operation) -> Result<Place, ErrorReply> {
+pub(crate) fn carried(places: Arc<Semaphore>) -> impl Fn(&Operation) -> Result<TerminalPermit, ErrorReply> {
     move |operation| match operation {
         Operation::Attach(_) | Operation::Shell(_) => {
             let full = |_| {

@@ -4,7 +4,7 @@
 //! commands that work with a daemon on this machine work with one far away.
 
 use crate::limits;
-use crate::link::{Identity, Link, LinkEvent, Message};
+use crate::link::{LinkEvent, LinkIdentity, LinkMessage, PeerLink};
 use crate::network::Network;
 use crate::servers::Servers;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -45,14 +45,16 @@ pub enum GuestError {
     #[error("the other machine refused the connection: {0}")]
     Refused(String),
     /// The other end did not prove that it knows the secret: it is not the machine that made the offer.
-    #[error("the other end could not prove that it made this offer; somebody may be listening in between")]
+    #[error(
+        "the other end could not prove that it made this offer; another machine may have put itself in between"
+    )]
     Impostor,
 }
 
 /// An answer that waits for its way to the host.
-pub struct Answering {
-    link: Link,
-    identity: Identity,
+pub struct PendingAnswer {
+    link: PeerLink,
+    identity: LinkIdentity,
     /// The host's offer.
     offer: String,
     secret: Secret,
@@ -64,7 +66,7 @@ pub struct Answering {
 
 /// A connected tunnel.
 pub struct Guest {
-    link: Link,
+    link: PeerLink,
     control: ChannelId,
     /// What the host allows.
     pub role: Role,
@@ -73,30 +75,30 @@ pub struct Guest {
 }
 
 /// Answers an offer. `secret` is that of the envelope, or one that came by another way.
-pub async fn answer(envelope: &Envelope, secret: Secret) -> Result<Answering, GuestError> {
+pub async fn answer(envelope: &Envelope, secret: Secret) -> Result<PendingAnswer, GuestError> {
     let mut network = Network::open().map_err(GuestError::Network)?;
     let stun: Vec<String> = envelope.ice.iter().map(|server| server.urls.clone()).collect();
     // Servers that we do not understand are ways less.
     let servers = Servers::parse(&stun, None).unwrap_or_default();
     let _gathered = network.gather(&servers).await;
     let identity =
-        Identity::new().ok_or_else(|| GuestError::Offer("no certificate could be made".to_owned()))?;
-    let mut link = Link::new(network, &identity);
+        LinkIdentity::new().ok_or_else(|| GuestError::Offer("no certificate could be made".to_owned()))?;
+    let mut link = PeerLink::new(network, &identity);
     let bad = |error: String| GuestError::Offer(error);
     let offer = sdp::with_sha256_only(&envelope.sdp);
     let offered = sdp::fingerprint(&envelope.sdp).ok_or_else(|| bad("it has no fingerprint".to_owned()))?;
     let ours = sdp::complete(&link.accept_offer(&identity, &offer).map_err(bad)?);
     let answered = sdp::fingerprint(&ours).ok_or_else(|| bad("our answer has no fingerprint".to_owned()))?;
     let answer = pack(&Answer { version: VERSION, tunnel: envelope.tunnel.clone(), sdp: ours });
-    Ok(Answering { link, identity, offer, secret, offered, answered, answer })
+    Ok(PendingAnswer { link, identity, offer, secret, offered, answered, answer })
 }
 
-impl Answering {
+impl PendingAnswer {
     /// Waits until the host has the answer, proves that we know the secret and demands the same of the host.
     pub async fn connect(mut self, limit: Duration, name: Option<String>) -> Result<Guest, GuestError> {
         let control = timeout(limit, self.found()).await.map_err(|_| GuestError::NoWay)??;
         let proof = PeerProof::new(&self.secret, &self.offered, &self.answered, name);
-        self.link.send(control, &Message::Text(serde_json::to_string(&proof).unwrap_or_default()));
+        self.link.send(control, &LinkMessage::Text(serde_json::to_string(&proof).unwrap_or_default()));
         let reply = timeout(limits::PROOF, self.first_reply(control)).await;
         let reply = reply.map_err(|_| GuestError::Refused("it does not reply".to_owned()))??;
         if let Ok(error) = serde_json::from_str::<ErrorReply>(&reply) {
@@ -192,7 +194,7 @@ struct Early {
 
 /// Carries connections of this machine through the tunnel.
 struct Carrier {
-    link: Link,
+    link: PeerLink,
     control: ChannelId,
     here: HashMap<Number, Here>,
     last: Number,
@@ -206,13 +208,13 @@ struct Carrier {
     early: VecDeque<Early>,
     terminals: HashMap<ChannelId, Number>,
     /// Messages that wait for room.
-    held: VecDeque<(ChannelId, Message)>,
+    held: VecDeque<(ChannelId, LinkMessage)>,
     /// Owns the halves of the connections, which end with these.
     tasks: TaskTracker,
 }
 
 impl Carrier {
-    fn new(link: Link, control: ChannelId) -> Self {
+    fn new(link: PeerLink, control: ChannelId) -> Self {
         Self {
             link,
             control,
@@ -281,11 +283,11 @@ impl Carrier {
                 if operation_name(&body).is_ok_and(|name| name == "events") {
                     self.following.insert(number, false);
                 }
-                self.held.push_back((self.control, Message::Text(text)));
+                self.held.push_back((self.control, LinkMessage::Text(text)));
             }
             FromHere::Message(number, message) => {
                 if let Some(channel) = self.here.get(&number).and_then(|here| here.channel) {
-                    self.held.push_back((channel, Message::Binary(message)));
+                    self.held.push_back((channel, LinkMessage::Binary(message)));
                 }
             }
             FromHere::Ended(number) => {

@@ -1,16 +1,16 @@
 //! The daemon's end of one tunnel: it waits for an answer, demands a proof, and serves the peer.
 
-use crate::commands::{self, Command, Replies};
+use crate::commands::{self, QueuedCommand, Replies};
 use crate::limits;
-use crate::link::{Identity, Link, LinkEvent, Message};
-use crate::terminal::{Terminal, ToChannel};
+use crate::link::{LinkEvent, LinkIdentity, LinkMessage, PeerLink};
+use crate::terminal::{ToChannel, TunnelTerminal};
 use crate::tunnels::{Record, Registry};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use str0m::channel::{ChannelData, ChannelId};
 use swb_engine::Session;
-use swb_operations::requests::{Executor, Outgoing, Place, Requests};
+use swb_operations::requests::{Executor, Outgoing, Requests, TerminalPermit};
 use swb_operations::{AnswerError, Caller, OpenTerminal};
 use swb_wire::control::{ErrorCode, ErrorReply, TunnelEnd, encode_control};
 use swb_wire::tunnel::{Answer, CONTROL_LABEL, HostProof, PeerProof, failed_proof, sdp, terminal_label};
@@ -19,17 +19,17 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-/// An answer, and who wants to know whether it was accepted.
-pub(crate) type Answering = (Answer, oneshot::Sender<Result<(), AnswerError>>);
+/// An answer, and where to report whether it was accepted.
+pub(crate) type ReceivedAnswer = (Answer, oneshot::Sender<Result<(), AnswerError>>);
 
 /// Why a tunnel ends, and what else people should know.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct HostEnding {
     pub(crate) reason: TunnelEnd,
     pub(crate) message: Option<String>,
 }
 
-impl From<TunnelEnd> for Ending {
+impl From<TunnelEnd> for HostEnding {
     fn from(reason: TunnelEnd) -> Self {
         Self { reason, message: None }
     }
@@ -37,12 +37,12 @@ impl From<TunnelEnd> for Ending {
 
 /// One tunnel, from its offer to its end.
 pub(crate) struct Host {
-    pub(crate) link: Link,
-    pub(crate) identity: Identity,
+    pub(crate) link: PeerLink,
+    pub(crate) identity: LinkIdentity,
     pub(crate) is_answered: bool,
     pub(crate) record: Arc<Record>,
     pub(crate) registry: Registry,
-    pub(crate) answers: mpsc::Receiver<Answering>,
+    pub(crate) answers: mpsc::Receiver<ReceivedAnswer>,
     pub(crate) expires: Duration,
     pub(crate) executor: Executor,
     pub(crate) caller: Caller,
@@ -50,7 +50,7 @@ pub(crate) struct Host {
     pub(crate) session: Option<Session>,
     /// Cancelled when the daemon stops.
     pub(crate) stop: CancellationToken,
-    /// Cancelled when whoever follows the tunnel leaves.
+    /// Cancelled when the command that follows the tunnel leaves.
     pub(crate) left: CancellationToken,
     /// Owns the tasks of the tunnel.
     pub(crate) tasks: TaskTracker,
@@ -64,7 +64,7 @@ struct Connected {
 
 impl Host {
     /// Serves the tunnel; returns why it ended. Everything is closed by then.
-    pub(crate) async fn run(mut self) -> Ending {
+    pub(crate) async fn run(mut self) -> HostEnding {
         let (stop, left, revoked) = (self.stop.clone(), self.left.clone(), self.record.revoked.clone());
         let session = self.session.clone();
         let session_ended = async {
@@ -78,16 +78,16 @@ impl Host {
             () = revoked.cancelled() => TunnelEnd::Revoked.into(),
             () = session_ended => TunnelEnd::Session.into(),
             () = stop.cancelled() => TunnelEnd::Daemon.into(),
-            // Nobody is there to be told.
+            // No command follows the tunnel any more.
             () = left.cancelled() => TunnelEnd::Peer.into(),
         };
-        // From here on nobody finds it any more.
+        // From here on no request finds it any more.
         self.registry.remove(&self.record.id);
         self.link.close(self.is_answered).await;
         ending
     }
 
-    async fn live(&mut self) -> Ending {
+    async fn live(&mut self) -> HostEnding {
         let connected = match timeout(self.expires, self.wait_for_answer()).await {
             Ok(Some(connected)) => connected,
             Ok(None) => return TunnelEnd::Daemon.into(),
@@ -127,7 +127,7 @@ impl Host {
                     let _told = late.send(Err(AnswerError::Answered));
                 }
             }
-            // Whoever sent the answer may have left.
+            // The sender of the answer may have left.
             let _told = reply.send(accepted.as_ref().map(drop).map_err(Clone::clone));
             if let Ok(connected) = accepted {
                 return Some(connected);
@@ -146,8 +146,8 @@ impl Host {
         Ok(Connected { answered, control: control.map_err(AnswerError::Malformed)? })
     }
 
-    /// Waits until the control channel is open; says whether the peer has opened channels of its own before.
-    async fn connect(&mut self, control: ChannelId) -> Result<bool, Ending> {
+    /// Waits until the control channel is open; returns whether the peer has opened channels of its own before.
+    async fn connect(&mut self, control: ChannelId) -> Result<bool, HostEnding> {
         let mut opened = false;
         loop {
             match self.link.next().await {
@@ -160,13 +160,13 @@ impl Host {
     }
 
     /// Why the connection ended before it was complete.
-    fn not_connected(&self) -> Ending {
+    fn not_connected(&self) -> HostEnding {
         // Without a way, the handshake fails as well, for want of time.
         let Some(failure) = self.link.failure().filter(|_| self.link.has_reached()) else { return no_way() };
         tracing::warn!(tunnel = %self.record.id, failure, "refused the peer of a tunnel");
         let message =
             "the peer was refused: its certificate is not the one of its answer, or the handshake failed";
-        Ending { reason: TunnelEnd::Refused, message: Some(message.to_owned()) }
+        HostEnding { reason: TunnelEnd::Refused, message: Some(message.to_owned()) }
     }
 
     /// Waits for the peer's proof and sends our own. `Err(None)` if the peer leaves.
@@ -199,26 +199,26 @@ impl Host {
         Ok(())
     }
 
-    /// Says that the proof failed; nothing else is done for this peer.
-    async fn refuse(&mut self, control: ChannelId, why: &'static str) -> Ending {
+    /// Reports that the proof failed; nothing else is done for this peer.
+    async fn refuse(&mut self, control: ChannelId, why: &'static str) -> HostEnding {
         tracing::warn!(tunnel = %self.record.id, why, "refused the peer of a tunnel");
         self.link.send(control, &json(&failed_proof(why)));
         let arrived = async {
             while !self.link.has_sent(control) && !matches!(self.link.next().await, LinkEvent::Ended) {}
         };
         let _arrived = timeout(limits::GOODBYE, arrived).await;
-        Ending { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
+        HostEnding { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
     }
 }
 
 /// The end of a tunnel whose ends did not find each other.
-fn no_way() -> Ending {
+fn no_way() -> HostEnding {
     let message = "no way to the peer was found; both may be behind routers that do not let it through. Try `--stun URL` with a \
                    STUN server that both reach, or `--turn URL` with a TURN server";
-    Ending { reason: TunnelEnd::Expired, message: Some(message.to_owned()) }
+    HostEnding { reason: TunnelEnd::Expired, message: Some(message.to_owned()) }
 }
 
-/// A channel that is about to be closed. Once it is, nobody reads what the peer still sends there, and that would fill the
+/// A channel that is about to be closed. Once it is, what the peer still sends there is not read any more, and would fill the
 /// receive window of all channels; so what is on its way is awaited and dropped.
 struct Closing {
     channel: ChannelId,
@@ -240,20 +240,20 @@ impl Closing {
 
 /// A tunnel whose peer has proved itself.
 struct Service<'a> {
-    link: &'a mut Link,
+    link: &'a mut PeerLink,
     control: ChannelId,
-    terminals: HashMap<ChannelId, Terminal>,
+    terminals: HashMap<ChannelId, TunnelTerminal>,
     /// Terminals whose channels are not open yet.
-    opening: HashMap<ChannelId, (Box<OpenTerminal>, Place)>,
+    opening: HashMap<ChannelId, (Box<OpenTerminal>, TerminalPermit)>,
     /// Channels that are closed as soon as everything has arrived and the peer sends nothing more.
     closing: Vec<Closing>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<QueuedCommand>,
     replies: Replies,
     queue: mpsc::Sender<ToChannel>,
     output: mpsc::Receiver<ToChannel>,
     /// What waits for room in the connection: a reply, and a message of a terminal.
-    held_reply: Option<Message>,
-    held_output: Option<(ChannelId, Message)>,
+    held_reply: Option<LinkMessage>,
+    held_output: Option<(ChannelId, LinkMessage)>,
     /// What the peer may send ahead of its being handled.
     room: Arc<Semaphore>,
     /// Until when a peer is waited for that cannot be reached.
@@ -330,7 +330,7 @@ impl<'a> Service<'a> {
             LinkEvent::Open { channel, .. } => match self.opening.remove(&channel) {
                 Some((terminal, place)) => {
                     let (queue, room) = (self.queue.clone(), Arc::clone(&self.room));
-                    let terminal = Terminal::carry(*terminal, place, channel, queue, room, &self.tasks);
+                    let terminal = TunnelTerminal::carry(*terminal, place, channel, queue, room, &self.tasks);
                     self.terminals.insert(channel, terminal);
                 }
                 // Channels of the peer's own have no meaning.
@@ -369,7 +369,7 @@ impl<'a> Service<'a> {
             return Some(TunnelEnd::Refused);
         };
         // There is a place for everything that there is room for.
-        let _queued = self.commands.try_send(Command { text, _room: room });
+        let _queued = self.commands.try_send(QueuedCommand { text, _room: room });
         None
     }
 
@@ -385,7 +385,7 @@ impl<'a> Service<'a> {
             let mut frame = Vec::new();
             if encode_control(&error, &mut frame).is_ok() {
                 // If there is no room, the end has to speak for itself.
-                self.link.send(data.id, &Message::Binary(frame));
+                self.link.send(data.id, &LinkMessage::Binary(frame));
             }
             self.closing.push(Closing::new(data.id));
         }
@@ -393,9 +393,9 @@ impl<'a> Service<'a> {
 
     fn reply(&mut self, outgoing: Outgoing) -> Option<TunnelEnd> {
         match outgoing {
-            Outgoing::Message(text) => self.held_reply = Some(Message::Text(commands::fitting(text))),
+            Outgoing::Message(text) => self.held_reply = Some(LinkMessage::Text(commands::fitting(text))),
             Outgoing::Sent(confirm) => {
-                // Nobody may wait for it any more.
+                // Its receiver may have left.
                 let _told = confirm.send(());
             }
             Outgoing::Terminal(terminal, place) => {
@@ -445,6 +445,6 @@ async fn at(moment: Option<Instant>) {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> Message {
-    Message::Text(serde_json::to_string(value).unwrap_or_default())
+fn json(value: &impl serde::Serialize) -> LinkMessage {
+    LinkMessage::Text(serde_json::to_string(value).unwrap_or_default())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A client for servers that pass offers and answers on. Certificates are not checked: the tunnel's secret protects what is passed
 /// on, and such a server may have made its certificate itself.
 pub fn client(connect: Duration) -> reqwest::ClientBuilder {
-    // Installed already by whoever was first.
+    // Installed already by an earlier caller.
     let _installed = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().danger_accept_invalid_certs(true).connect_timeout(connect)
 }

@@ -33,12 +33,12 @@ pub(crate) enum LinkEvent {
 }
 
 /// What an offer commits us to: a certificate, and the credentials of ICE.
-pub(crate) struct Identity {
+pub(crate) struct LinkIdentity {
     certificate: DtlsCert,
     credentials: IceCreds,
 }
 
-impl Identity {
+impl LinkIdentity {
     /// A new one; `None` if no certificate could be made.
     pub(crate) fn new() -> Option<Self> {
         let certificate = str0m::crypto::from_feature_flags().dtls_provider.generate_certificate()?;
@@ -62,7 +62,7 @@ impl Identity {
 }
 
 /// A connection, whichever end we are.
-pub(crate) struct Link {
+pub(crate) struct PeerLink {
     rtc: Rtc,
     network: Network,
     buffer: Vec<u8>,
@@ -76,8 +76,8 @@ pub(crate) struct Link {
     failure: Option<String>,
 }
 
-impl Link {
-    pub(crate) fn new(network: Network, identity: &Identity) -> Self {
+impl PeerLink {
+    pub(crate) fn new(network: Network, identity: &LinkIdentity) -> Self {
         let rtc = identity.connection(&network);
         let buffer = vec![0; limits::DATAGRAM];
         Self { rtc, network, buffer, outbound: None, peer: None, heard: false, reached: false, failure: None }
@@ -96,7 +96,7 @@ impl Link {
     /// The connection begins anew here: the time for its handshake runs from its beginning, and an answer may take long.
     pub(crate) fn accept_answer(
         &mut self,
-        identity: &Identity,
+        identity: &LinkIdentity,
         label: &str,
         answer: &str,
     ) -> Result<ChannelId, String> {
@@ -111,7 +111,7 @@ impl Link {
     }
 
     /// Takes the peer's offer; returns our answer. May be repeated, as the time for the handshake runs from here.
-    pub(crate) fn accept_offer(&mut self, identity: &Identity, offer: &str) -> Result<String, String> {
+    pub(crate) fn accept_offer(&mut self, identity: &LinkIdentity, offer: &str) -> Result<String, String> {
         (self.rtc, self.outbound, self.failure) = (identity.connection(&self.network), None, None);
         let offer = SdpOffer::from_sdp_string(offer).map_err(|error| error.to_string())?;
         let answer = self.rtc.sdp_api().accept_offer(offer).map_err(|error| error.to_string())?;
@@ -140,11 +140,11 @@ impl Link {
     }
 
     /// Sends a message; `false` if there is no room for it yet. A channel that is closed takes everything.
-    pub(crate) fn send(&mut self, channel: ChannelId, message: &Message) -> bool {
+    pub(crate) fn send(&mut self, channel: ChannelId, message: &LinkMessage) -> bool {
         let Some(mut channel) = self.rtc.channel(channel) else { return true };
         let (binary, bytes) = match message {
-            Message::Text(text) => (false, text.as_bytes()),
-            Message::Binary(bytes) => (true, bytes.as_slice()),
+            LinkMessage::Text(text) => (false, text.as_bytes()),
+            LinkMessage::Binary(bytes) => (true, bytes.as_slice()),
         };
         channel.write(binary, bytes).unwrap_or(true)
     }
@@ -213,7 +213,7 @@ impl Link {
         }
     }
 
-    /// Says goodbye to a peer, if there is one, and waits a moment until that is sent.
+    /// Closes the connection to a peer, if there is one, and waits a moment until that is sent.
     pub(crate) async fn close(mut self, connected: bool) {
         if connected {
             self.say_goodbye().await;
@@ -222,7 +222,7 @@ impl Link {
     }
 
     async fn say_goodbye(&mut self) {
-        // Without a connection there is nobody to say it to.
+        // Without a connection there is no peer to send it to.
         let _closing = self.rtc.close();
         let closing = async { while !matches!(self.next().await, LinkEvent::Ended) {} };
         // A peer that is gone hears nothing.
@@ -274,7 +274,7 @@ impl Link {
             Receive::new(Protocol::Udp, from, to, self.buffer.get(..length)?).ok()
         });
         let input = received.map_or(Input::Timeout(now), |received| Input::Receive(now, received));
-        // Whoever knows the address can send anything; what is not part of the connection is dropped.
+        // A peer that knows the address can send anything; what is not part of the connection is dropped.
         if matches!(&input, Input::Receive(..)) {
             if !self.rtc.accepts(&input) {
                 return;
@@ -289,7 +289,7 @@ impl Link {
 
 /// A message of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum LinkMessage {
     Text(String),
     Binary(Vec<u8>),
 }

@@ -1,7 +1,7 @@
 //! The sockets of one tunnel, and where the other end may find them.
 
 use crate::limits;
-use crate::servers::{Mapping, Passed, Relay, Servers};
+use crate::servers::{Mapping, Passed, Servers, TurnRelay};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -29,7 +29,7 @@ pub(crate) struct Network {
     /// The socket that is asked next, so that none is favoured.
     next: usize,
     mappings: Vec<Mapping>,
-    relays: Vec<Relay>,
+    relays: Vec<TurnRelay>,
     /// When servers are to be asked again.
     timer: Pin<Box<Sleep>>,
 }
@@ -55,7 +55,7 @@ impl Network {
         Ok(Self { sockets, next: 0, mappings: Vec::new(), relays: Vec::new(), timer })
     }
 
-    /// Asks servers for further addresses, for a limited time. The error says why a TURN server gives none.
+    /// Asks servers for further addresses, for a limited time. The error has the reason why a TURN server gives none.
     pub(crate) async fn gather(&mut self, servers: &Servers) -> Result<(), String> {
         let begun = Instant::now();
         let resolving = async {
@@ -71,13 +71,14 @@ impl Network {
             let found = timeout(limits::GATHER, resolve(&server.host, server.port)).await;
             let address = found.ok().and_then(Result::ok).and_then(|found| found.first().copied());
             let unknown = || format!("the address of the TURN server '{}' cannot be found", server.host);
-            let relay = Relay::open(address.ok_or_else(unknown)?, server.credentials.clone(), Instant::now());
+            let relay =
+                TurnRelay::open(address.ok_or_else(unknown)?, server.credentials.clone(), Instant::now());
             self.relays.push(relay.map_err(|error| format!("cannot reach the TURN server: {error}"))?);
         }
         let limit = if self.relays.is_empty() { limits::GATHER } else { limits::GATHER_RELAY };
         let mut buffer = vec![0; limits::DATAGRAM];
         let settled = poll_fn(|context| {
-            // Nobody but the servers knows these sockets yet.
+            // Only the servers know these sockets yet.
             while self.poll_receive(context, &mut buffer).is_ready() {}
             if self.is_settled() { Poll::Ready(()) } else { Poll::Pending }
         });
@@ -101,7 +102,7 @@ impl Network {
     }
 
     fn is_settled(&self) -> bool {
-        let allocated = |relay: &Relay| relay.relayed().is_some() || relay.failure().is_some();
+        let allocated = |relay: &TurnRelay| relay.relayed().is_some() || relay.failure().is_some();
         self.mappings.iter().all(Mapping::is_settled) && self.relays.iter().all(allocated)
     }
 
@@ -149,7 +150,7 @@ impl Network {
             let mut read = ReadBuf::new(buffer);
             let from = match socket.poll_recv_from(context, &mut read) {
                 Poll::Ready(Ok(from)) => from,
-                // An earlier datagram did not arrive, which concerns nobody here.
+                // An earlier datagram did not arrive, which needs no handling here.
                 Poll::Ready(Err(_)) => continue,
                 Poll::Pending => return Poll::Pending,
             };

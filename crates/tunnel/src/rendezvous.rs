@@ -101,7 +101,7 @@ impl Rendezvous {
         let _removed = self.send(request, limits::RENDEZVOUS).await;
     }
 
-    /// Gets the offer, which nobody can get again.
+    /// Gets the offer, which can be read only once.
     pub async fn fetch_offer(&self) -> Result<Envelope, RendezvousError> {
         let request = self.request(Method::GET, "/offer", self.secret.rendezvous_peer_code(&self.code));
         let reply = self.send(request, limits::RENDEZVOUS).await?;
@@ -109,7 +109,7 @@ impl Rendezvous {
         Ok(sealed::open(&self.secret, Purpose::Offer, &self.code, &sealed)?)
     }
 
-    /// Returns the answer, in the form that [`crate::guest::Answering`] has it.
+    /// Returns the answer, in the form that [`crate::guest::PendingAnswer`] has it.
     pub async fn send_answer(&self, answer: &str) -> Result<(), RendezvousError> {
         let refused = |error: swb_wire::tunnel::BadPack| RendezvousError::Refused(error.to_string());
         let answer: Answer = swb_wire::tunnel::unpack(answer).map_err(refused)?;

@@ -20,7 +20,7 @@ pub(crate) enum Purpose {
 
 /// Something sealed that cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what the rendezvous server passed on was not sealed with this tunnel's secret, or is damaged")]
+#[error("the data from the rendezvous server is not sealed with this tunnel's secret, or is damaged")]
 pub struct NotOurs;
 
 /// Seals a message.

@@ -32,7 +32,7 @@ impl Servers {
         Ok(Self { stun, turn })
     }
 
-    /// The STUN servers that the peer should ask. A TURN server is one, too, and has to be told the peer's address outside
+    /// The STUN servers that the peer should ask. A TURN server is one, too, and has to know the peer's public address
     /// before it lets its packets in.
     pub(crate) fn for_peer(&self) -> Vec<String> {
         let turn = self.turn.iter().map(|turn| ServerUrl {
@@ -103,7 +103,7 @@ impl Mapping {
 }
 
 /// An address at a TURN server, which passes packets on.
-pub(crate) struct Relay {
+pub(crate) struct TurnRelay {
     socket: UdpSocket,
     server: SocketAddr,
     allocation: Allocation,
@@ -116,7 +116,7 @@ pub(crate) struct Passed {
     pub(crate) payload: std::ops::Range<usize>,
 }
 
-impl Relay {
+impl TurnRelay {
     /// Requests an address.
     pub(crate) fn open(
         server: SocketAddr,

@@ -1,11 +1,11 @@
 //! One terminal over a channel: output with a window that the peer opens, input with a bound.
 
 use crate::limits;
-use crate::link::Message;
+use crate::link::LinkMessage;
 use std::sync::Arc;
 use str0m::channel::ChannelId;
 use swb_engine::InputError;
-use swb_operations::requests::Place;
+use swb_operations::requests::TerminalPermit;
 use swb_operations::{OpenTerminal, Piece, TerminalInput, TerminalOutput};
 use swb_types::Offset;
 use swb_wire::control::{
@@ -19,15 +19,15 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 /// Bytes of output in one message; its header takes five.
 const PAYLOAD: usize = limits::MESSAGE - 5;
 
-/// What a terminal wants to be done with its channel.
+/// What is to be done with a terminal's channel.
 pub(crate) enum ToChannel {
-    Send(ChannelId, Message),
+    Send(ChannelId, LinkMessage),
     /// Close it, once everything before has arrived.
     Close(ChannelId),
 }
 
 /// An open terminal, as the connection sees it. Dropping it detaches.
-pub(crate) struct Terminal {
+pub(crate) struct TunnelTerminal {
     input: mpsc::Sender<(Typed, OwnedSemaphorePermit)>,
     acknowledged: watch::Sender<u64>,
     detach: CancellationToken,
@@ -42,11 +42,11 @@ enum Typed {
     Resize { cols: u16, rows: u16 },
 }
 
-impl Terminal {
+impl TunnelTerminal {
     /// Carries a terminal over an open channel.
     pub(crate) fn carry(
         terminal: OpenTerminal,
-        place: Place,
+        place: TerminalPermit,
         channel: ChannelId,
         queue: mpsc::Sender<ToChannel>,
         room: Arc<Semaphore>,
@@ -136,7 +136,7 @@ impl Outlet {
         let finished = tokio::select! {
             biased;
             finished = self.send_output(output) => finished,
-            () = detach.cancelled() => self.farewell().await,
+            () = detach.cancelled() => self.send_detached().await,
         };
         if finished.is_ok() {
             let _closing = self.queue.send(ToChannel::Close(self.channel)).await;
@@ -144,7 +144,7 @@ impl Outlet {
     }
 
     /// CO-59
-    async fn farewell(&mut self) -> Result<(), Gone> {
+    async fn send_detached(&mut self) -> Result<(), Gone> {
         self.control(&OkReply::default()).await?;
         self.control(&StreamEvent::Detached).await
     }
@@ -163,12 +163,12 @@ impl Outlet {
                         self.data(piece.len(), |message| message.extend_from_slice(piece)).await?;
                     }
                 }
-                // Nobody reads this machine's memory from another one.
+                // A peer on another machine cannot read this machine's memory.
                 Piece::Direct { .. } => return Ok(()),
                 Piece::Event(event) => self.control(&event).await?,
                 Piece::Refused(error) => self.control(&error).await?,
                 // People see it where they type (CO-46).
-                Piece::Notice(text) => self.control(&Notice { event: "notice", text: &text }).await?,
+                Piece::Notice(text) => self.control(&NoticeEvent { event: "notice", text: &text }).await?,
                 Piece::End(event) => return self.control(&event).await,
                 Piece::Broken => return Ok(()),
             }
@@ -195,7 +195,7 @@ impl Outlet {
                 output.lost().await;
                 return Ok(());
             }
-            slot.send(ToChannel::Send(self.channel, Message::Binary(message)));
+            slot.send(ToChannel::Send(self.channel, LinkMessage::Binary(message)));
             self.sent += length as u64;
             output.cursor().advance(end - from);
         }
@@ -218,7 +218,7 @@ impl Outlet {
     }
 
     async fn put(&self, message: Vec<u8>) -> Result<(), Gone> {
-        self.queue.send(ToChannel::Send(self.channel, Message::Binary(message))).await.map_err(|_| Gone)
+        self.queue.send(ToChannel::Send(self.channel, LinkMessage::Binary(message))).await.map_err(|_| Gone)
     }
 
     /// Waits until the peer has handled enough for `length` more bytes. A peer that acknowledges what it never got gains nothing.
@@ -230,7 +230,7 @@ impl Outlet {
 
 /// A notice for people, in a control frame.
 #[derive(serde::Serialize)]
-struct Notice<'a> {
+struct NoticeEvent<'a> {
     event: &'static str,
     text: &'a str,
 }

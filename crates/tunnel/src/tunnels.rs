@@ -1,8 +1,8 @@
 //! All tunnels: makes offers, takes answers, lists and ends them.
 
-use crate::host::{Answering, Ending, Host};
+use crate::host::{Host, HostEnding, ReceivedAnswer};
 use crate::limits;
-use crate::link::{Identity, Link};
+use crate::link::{LinkIdentity, PeerLink};
 use crate::network::Network;
 use crate::random;
 use crate::rendezvous::{Rendezvous, RendezvousError};
@@ -93,7 +93,7 @@ pub(crate) struct Record {
     progress: Mutex<Progress>,
     /// Cancelled when the offer is used up, or the tunnel ends.
     settled: CancellationToken,
-    answers: mpsc::Sender<Answering>,
+    answers: mpsc::Sender<ReceivedAnswer>,
     events: mpsc::Sender<TunnelEvent>,
 }
 
@@ -118,11 +118,11 @@ impl Record {
     pub(crate) fn set_connected(&self, peer: String) {
         tracing::info!(tunnel = %self.id, "a peer has connected through a tunnel");
         *self.lock() = Progress::Connected(peer.clone());
-        // There are fewer events than the queue holds; nobody may follow them.
+        // There are fewer events than the queue holds; the command that followed them may have left.
         let _told = self.events.try_send(TunnelEvent::Connected { tunnel: self.id.to_string(), peer });
     }
 
-    fn set_closed(&self, Ending { reason, message }: Ending) {
+    fn set_closed(&self, HostEnding { reason, message }: HostEnding) {
         tracing::info!(tunnel = %self.id, %reason, "a tunnel has ended");
         let tunnel = self.id.to_string();
         let _told = self.events.try_send(TunnelEvent::Closed { tunnel, reason, message });
@@ -361,7 +361,7 @@ async fn meet(place: Rendezvous, record: Arc<Record>) {
             },
             Ok(_) => tracing::warn!(tunnel = %record.id, "an answer for another tunnel was refused"),
             Err(error) => {
-                tracing::warn!(tunnel = %record.id, %error, "no answer comes through the rendezvous server")
+                tracing::warn!(tunnel = %record.id, %error, "waiting for the answer at the rendezvous server failed")
             }
         }
     };
@@ -369,7 +369,7 @@ async fn meet(place: Rendezvous, record: Arc<Record>) {
         () = waiting => {}
         () = record.settled.cancelled() => {}
     }
-    // It expires anyway; nobody waits long for this.
+    // It expires anyway, so this request is short.
     let _removed = timeout(limits::GOODBYE, place.remove()).await;
 }
 
@@ -384,7 +384,7 @@ struct Offer {
 struct Begin {
     record: Arc<Record>,
     registry: Registry,
-    answers: mpsc::Receiver<Answering>,
+    answers: mpsc::Receiver<ReceivedAnswer>,
     executor: Executor,
     stop: CancellationToken,
     left: CancellationToken,
@@ -397,7 +397,7 @@ struct Begin {
 struct TunnelThread {
     offer: oneshot::Receiver<Result<Offer, String>>,
     begin: oneshot::Sender<Begin>,
-    ended: oneshot::Receiver<Ending>,
+    ended: oneshot::Receiver<HostEnding>,
 }
 
 impl TunnelThread {
@@ -443,8 +443,8 @@ impl TunnelThread {
 
 /// A connection that waits for its answer.
 struct Prepared {
-    link: Link,
-    identity: Identity,
+    link: PeerLink,
+    identity: LinkIdentity,
     offer: Offer,
 }
 
@@ -458,8 +458,8 @@ async fn prepare(servers: Servers, needs_relay: bool) -> Result<Prepared, String
         }
         tracing::warn!(error, "a tunnel goes without a TURN server");
     }
-    let identity = Identity::new().ok_or("no certificate could be made")?;
-    let mut link = Link::new(network, &identity);
+    let identity = LinkIdentity::new().ok_or("no certificate could be made")?;
+    let mut link = PeerLink::new(network, &identity);
     let (sdp, _, _) = link.offer(CONTROL_LABEL).ok_or("no offer could be made")?;
     let fingerprint = sdp::fingerprint(&sdp).ok_or("the offer has no fingerprint")?;
     Ok(Prepared { link, identity, offer: Offer { sdp, fingerprint } })

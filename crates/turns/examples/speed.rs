@@ -97,12 +97,12 @@ fn measure(what: &str, bytes: usize, times: usize, mut run: impl FnMut()) {
         run();
     }
     let wall = start.elapsed().as_secs_f64();
-    // On a busy machine only the time on a core says something.
+    // On a busy machine only the time on a core is comparable.
     let seconds = cpu_seconds().zip(used).map_or(wall, |(now, before)| now - before);
     println!("{what:42} {:8.1} MB/s", (bytes * times) as f64 / seconds / 1e6);
 }
 
-/// How long this thread has been on a core, where the system says so.
+/// How long this thread has been on a core, where the system reports that.
 fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos: f64 = text.split(' ').next()?.parse().ok()?;

@@ -70,7 +70,7 @@ impl Capture {
     }
 
     /// Records a gap in the output. What follows cannot be appended to what is kept; it is kept instead, as the end of an
-    /// answer says more than its beginning.
+    /// answer is more useful than its beginning.
     pub(crate) fn lose(&mut self, bytes: u64) {
         self.skipped_echo += self.echo_len(&self.bytes) as u64;
         self.len += bytes;

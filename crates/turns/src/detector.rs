@@ -441,7 +441,7 @@ impl Detector {
         if before == state && self.live.status.evidence.as_ref().is_some_and(|seen| seen.signal == signal) {
             return;
         }
-        let detail = detail.chars().take(200).collect();
+        let detail = detail.chars().take(limits::EVIDENCE).collect();
         let evidence = Evidence { signal, detail, at: now, offset: self.live.offset };
         let since = if before == state { self.live.status.since } else { now };
         self.live.status = Status { state, since, evidence: Some(evidence) };

@@ -1,6 +1,6 @@
 //! The input of a program: whether it is there to be typed into, and what it holds.
 //!
-//! An empty input box often shows a hint in the place of the text. The cursor tells them apart: it is before a hint and
+//! An empty input box often shows a hint instead of the text. The cursor distinguishes them: it is before a hint and
 //! behind what was typed.
 
 use crate::detector::Detector;

@@ -106,7 +106,7 @@ impl TurnKeys {
                 Some(TurnKey::Other)
             }
             // No key was pressed.
-            Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Answer | Input::Report => None,
+            Input::Release(_) | Input::PasteStart | Input::PasteEnd | Input::Reply | Input::Report => None,
         };
         self.touched |= matches!(key, Some(TurnKey::Other | TurnKey::LineFeed));
         [key, None]

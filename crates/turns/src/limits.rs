@@ -120,3 +120,7 @@ pub(crate) const SCREEN_WORDS: [usize; 2] = [3, 12];
 pub(crate) const COMMON_WORDS: usize = 8;
 /// Words at the end of an answer that must be on a screen with missing lines: several lines of prose.
 pub(crate) const END_WORDS: usize = 40;
+/// Characters of the evidence for a state: a row of a screen.
+pub(crate) const EVIDENCE: usize = 200;
+/// Letters and digits of a dialog by which it is recognised again: those of its question and options.
+pub(crate) const DIALOG_IDENTITY: usize = 2000;

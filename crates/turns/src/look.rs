@@ -82,7 +82,7 @@ pub(crate) fn look(view: &View, rows: &[String]) -> Sight {
         dialog: asking
             .map(|y| dialog_text(&rows[y.saturating_sub(limits::QUESTION_ROWS)..]))
             .unwrap_or_default(),
-        evidence: evidence.chars().take(200).collect(),
+        evidence: evidence.chars().take(limits::EVIDENCE).collect(),
     }
 }
 
@@ -131,7 +131,7 @@ fn overlay_row(view: &View, rows: &[String], anchor: Option<usize>) -> Option<us
     let from = match anchor {
         // A window over the screen leaves the input box where it is.
         Some(_) if view.windows => 0,
-        // Where a frame tells the input box from other rows, what follows it are hints about the input.
+        // Where a frame separates the input box from other rows, what follows it are hints about the input.
         Some(_) if view.anchor_above.is_some() || view.body.is_some() => return None,
         Some(y) => (y + 1).max(rows.len().saturating_sub(limits::ROWS_BELOW)),
         None => rows.len().saturating_sub(limits::ROWS_BELOW),
@@ -170,7 +170,7 @@ pub(crate) fn menu_row(view: &View, rows: &[String]) -> Option<usize> {
 }
 
 fn dialog_text(rows: &[String]) -> String {
-    rows.concat().chars().filter(|c| c.is_alphanumeric()).take(2000).collect()
+    rows.concat().chars().filter(|c| c.is_alphanumeric()).take(limits::DIALOG_IDENTITY).collect()
 }
 
 pub(crate) fn box_top(view: &View, rows: &[String], anchor: usize) -> usize {

@@ -7,7 +7,7 @@ use crate::limits;
 use serde::{Deserialize, Serialize};
 use swb_vt::{Csi, Sequence, Token, Tokenizer};
 
-/// Something a program said besides what to show.
+/// Something a program sent besides text to show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The window title (OSC 0, OSC 2).

@@ -4,6 +4,7 @@
 //! checked when they are made ([`SessionName::new`], [`Size::new`]), so every value is valid.
 
 mod exit;
+mod limits;
 mod name;
 mod offset;
 pub mod paths;

@@ -1,5 +1,6 @@
 //! Session names.
 
+use crate::limits;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -30,7 +31,7 @@ pub enum NameError {
 
 impl SessionName {
     /// Maximum length in bytes: it has to fit into a file name together with a prefix and a suffix.
-    pub const MAX_LEN: usize = 200;
+    pub const MAX_LEN: usize = limits::SESSION_NAME;
 
     /// Checks a name from a client.
     pub fn new(name: &str) -> Result<Self, NameError> {

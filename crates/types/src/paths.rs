@@ -47,12 +47,12 @@ impl Paths {
         self.state_home.join("switchboard")
     }
 
-    /// Socket on which our own command line talks to the daemon.
+    /// Socket through which our own command line sends requests to the daemon.
     pub fn control_socket(&self) -> PathBuf {
         self.run_dir().join("control.sock")
     }
 
-    /// Socket on which the daemon talks to the keeper.
+    /// Socket between the daemon and the keeper.
     pub fn keeper_socket(&self) -> PathBuf {
         self.run_dir().join("keeper.sock")
     }

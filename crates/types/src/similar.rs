@@ -1,7 +1,6 @@
 //! Names that resemble one another, for "did you mean" in messages.
 
-/// Names in a suggestion: more would be a list, which other commands print.
-const SUGGESTED: usize = 3;
+use crate::limits;
 
 /// A question that names the known names which resemble `name`; `None` if none does.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
@@ -12,7 +11,8 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     // What is further off than another name is not meant.
     let closest = found.first().map_or(0, |(distance, _)| *distance);
     found.retain(|(distance, _)| *distance == closest);
-    let names: Vec<String> = found.iter().take(SUGGESTED).map(|(_, name)| format!("'{name}'")).collect();
+    let names: Vec<String> =
+        found.iter().take(limits::SUGGESTED).map(|(_, name)| format!("'{name}'")).collect();
     match names.as_slice() {
         [] => None,
         [one] => Some(format!("did you mean {one}?")),
@@ -30,7 +30,7 @@ fn distance(written: &str, known: &str) -> Option<usize> {
         return Some(1);
     }
     let length = written.chars().count();
-    // The lengths bound the work, whatever a client sends.
+    // The lengths bound the work for any text of a client.
     if length > crate::SessionName::MAX_LEN || length.abs_diff(known.chars().count()) > length {
         return None;
     }

@@ -40,7 +40,7 @@ mod tests {
 
     // SS-6
     #[test]
-    fn times_are_told_in_rfc_3339() {
+    fn times_are_written_in_rfc_3339() {
         for (millis, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_no_calendar_has_is_told_as_the_last_one() {
+    fn a_time_no_calendar_has_is_written_as_the_last_one() {
         assert_eq!(Timestamp(u64::MAX).to_string(), "9999-12-30T22:00:00.999Z");
     }
 }

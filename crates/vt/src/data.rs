@@ -175,7 +175,7 @@ pub struct Modes {
     pub focus: bool,
     /// Number of the mouse mode, 0 when the mouse is not reported.
     pub mouse: u16,
-    /// Number of the mode that says how the mouse is reported, 0 for the oldest way.
+    /// Number of the mode that sets how the mouse is reported, 0 for the oldest way.
     pub mouse_encoding: u16,
     /// Flags of the kitty keyboard protocol in force.
     pub keyboard: u8,

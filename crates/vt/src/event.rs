@@ -1,4 +1,4 @@
-//! What a program tells its terminal besides what to show.
+//! What a program sends to its terminal besides text to show.
 
 use crate::limits;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub enum Mark {
     Input,
     /// The command runs; its output follows.
     Output,
-    /// The command is over, with this exit code if the shell said so.
+    /// The command is over, with this exit code if the shell reported it.
     Done(Option<i32>),
 }
 
@@ -46,7 +46,7 @@ impl Progress {
         })
     }
 
-    /// The numbers of the sequence that says so.
+    /// The numbers of its sequence.
     pub(crate) fn params(self) -> (u8, u8) {
         match self {
             Self::None => (0, 0),
@@ -68,7 +68,7 @@ pub enum ScreenEvent {
     Cwd(String),
     /// The shell got somewhere (OSC 133).
     Mark(Mark),
-    /// The program wants the user to read this (OSC 9, OSC 777).
+    /// A notification for the user (OSC 9, OSC 777).
     Notify(String),
     /// A long task got somewhere (OSC 9;4).
     Progress(Progress),
@@ -80,12 +80,12 @@ pub enum ScreenEvent {
 
 /// Events that wait to be taken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Events {
+pub(crate) struct PendingEvents {
     waiting: Vec<ScreenEvent>,
     lost: usize,
 }
 
-impl Events {
+impl PendingEvents {
     pub(crate) fn push(&mut self, event: ScreenEvent) {
         if event == ScreenEvent::Bell && self.waiting.last() == Some(&ScreenEvent::Bell) {
             return;

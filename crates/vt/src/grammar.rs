@@ -77,7 +77,7 @@ enum ParseState {
     /// After ESC and maybe intermediates.
     Escape,
     Csi,
-    /// In a string; its second byte says which.
+    /// In a string; its second byte is its kind.
     String,
     /// After ESC within a string: its end, if a backslash follows.
     StringEscape,

@@ -21,12 +21,12 @@ pub enum Input<'a> {
     Release(KeyPress),
     /// Pasted text begins.
     PasteStart,
-    /// A piece of pasted text, whatever is in it.
+    /// A piece of pasted text, with any bytes in it.
     Pasted(&'a [u8]),
     /// Pasted text is complete.
     PasteEnd,
-    /// The answer to a query.
-    Answer,
+    /// The reply to a query.
+    Reply,
     /// Focus or mouse.
     Report,
 }
@@ -75,7 +75,7 @@ enum Step {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InputParser {
-    /// The beginning of a sequence or character. Of a string only what tells its kind, and ESC if that came last.
+    /// The beginning of a sequence or character. Of a string only its kind, and ESC if that came last.
     held: Vec<u8>,
     /// Pasted text is read as keys.
     plain: bool,
@@ -229,7 +229,7 @@ impl InputParser {
             }
         }
         self.held.clear();
-        Step::Done(Input::Answer)
+        Step::Done(Input::Reply)
     }
 
     /// Reads pasted text; nothing when all that there is may be the beginning of the end mark.
@@ -297,14 +297,14 @@ fn control_sequence(params: &[u8], last: u8) -> Input<'static> {
         (None, b'A'..=b'D' | b'F' | b'H') => plain(KeyCode::Cursor(last), params),
         (None, b'P' | b'Q' | b'S') => plain(KeyCode::Function(last - b'P' + 1), params),
         (None, b'Z') => Input::Press(KeyPress::new(KeyCode::Tab, Key::SHIFT)),
-        _ if is_answer(private, params, last) => Input::Answer,
+        _ if is_reply(private, params, last) => Input::Reply,
         (_, b'I' | b'O' | b'M' | b'm' | b'R' | b'c' | b'n' | b'y' | b't' | b'u') => Input::Report,
         _ => unknown(),
     }
 }
 
 /// Whether terminals answer a query so. F3 with a modifier looks like a cursor position on some, and is taken for one.
-fn is_answer(private: Option<u8>, params: &[u8], last: u8) -> bool {
+fn is_reply(private: Option<u8>, params: &[u8], last: u8) -> bool {
     match last {
         b'c' => matches!(private, Some(b'?' | b'>' | b'=')),
         b'n' | b'R' => !params.is_empty() && private != Some(b'<'),

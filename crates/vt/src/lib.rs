@@ -67,7 +67,7 @@ pub use palette::Rgb;
 #[cfg(feature = "png")]
 pub use png::{PngOptions, needs_font};
 pub use printable::{ColourFilter, acts, printable, printable_json, printable_lines};
-pub use report::{has_keys, without_answers};
+pub use report::{has_keys, without_replies};
 pub use screen::{Options, RESET, Screen};
 pub use state::ScreenState;
 pub use svg::SvgPieces;

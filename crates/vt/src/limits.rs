@@ -45,7 +45,7 @@ pub(crate) const LINKS: usize = 4096;
 pub(crate) const OTHER_MODES: usize = 32;
 /// Events that wait to be taken; later ones are counted only.
 pub(crate) const EVENTS: usize = 256;
-/// Bytes of answers that wait to be taken; a program that asks more before anyone looks gets less.
+/// Bytes of replies that wait to be taken; a program with more queries before that gets fewer replies.
 pub(crate) const REPLY_BYTES: usize = 4096;
 /// Controls within one sequence whose place is remembered; later ones are passed on before it.
 pub(crate) const HELD_CONTROLS: usize = 64;

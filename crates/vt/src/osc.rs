@@ -1,4 +1,4 @@
-//! Operating system commands: titles, colours, links and what programs tell about themselves.
+//! Operating system commands: titles, colours, links and what programs report about themselves.
 
 use crate::cell::Hyperlink;
 use crate::event::{Mark, Progress, ScreenEvent};

@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        // Whatever the split, the same is found; and the pending bytes lead to the same place.
+        // With any split, the same is found; and the pending bytes lead to the same state.
         #[test]
         fn splits_do_not_matter(
             bytes in prop::collection::vec(prop_oneof![

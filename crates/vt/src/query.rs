@@ -123,7 +123,7 @@ fn colors_without_queries(number: u16, rest: &[u8]) -> Option<Vec<u8>> {
     (kept.len() > start).then_some(kept)
 }
 
-/// kitty answers every image that has a number, unless told to be quiet.
+/// kitty replies to every image that has a number, unless the sequence forbids that.
 fn is_answered_image(content: &[u8]) -> bool {
     let Some(rest) = content.strip_prefix(b"G") else {
         return false;

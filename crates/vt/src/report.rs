@@ -8,14 +8,14 @@ use std::borrow::Cow;
 ///
 /// For all but one of several terminals on the same program: it asked once and wants one answer. What looks
 /// like a cursor position is taken for one, although some terminals send F3 with a modifier so. Pasted text stays.
-pub fn without_answers(input: &[u8]) -> Cow<'_, [u8]> {
+pub fn without_replies(input: &[u8]) -> Cow<'_, [u8]> {
     let (mut parser, mut rest, mut from) = (InputParser::default(), input, 0);
     let mut kept: Option<Vec<u8>> = None;
     loop {
         let start = input.len() - rest.len() - parser.pending().len();
         match parser.next(&mut rest) {
             None => break,
-            Some(Input::Answer) => {
+            Some(Input::Reply) => {
                 kept.get_or_insert_default().extend_from_slice(&input[from..start]);
                 from = input.len() - rest.len();
             }
@@ -40,7 +40,7 @@ pub fn has_keys(input: &[u8]) -> bool {
             // A lone Escape is not complete: most likely it is the key.
             None => return parser.pending() == b"\x1b",
             Some(Input::Press(_) | Input::PasteStart | Input::Pasted(_) | Input::PasteEnd) => return true,
-            Some(Input::Answer | Input::Release(_) | Input::Report) => {}
+            Some(Input::Reply | Input::Release(_) | Input::Report) => {}
         }
     }
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_from_reports() {
+    fn keys_are_distinguished_from_reports() {
         for keys in [&b"x"[..], b"\x1b", b"\x1b[A", b"\x1b[?62;22cx", b"\x1b[200~a", "ä".as_bytes(), b"\r"] {
             assert!(has_keys(keys), "{}", keys.escape_ascii());
         }
@@ -72,7 +72,7 @@ mod tests {
             let answer = screen.take_replies();
             let typed = [b"a", &answer[..], b"b"].concat();
             assert_eq!(
-                &*without_answers(&typed),
+                &*without_replies(&typed),
                 b"ab",
                 "{question:?} {:?}",
                 String::from_utf8_lossy(&answer)
@@ -100,14 +100,14 @@ mod tests {
             "\x1b[6",
             "\x1b]unfinished",
         ] {
-            assert_eq!(&*without_answers(keys.as_bytes()), keys.as_bytes(), "{keys:?}");
+            assert_eq!(&*without_replies(keys.as_bytes()), keys.as_bytes(), "{keys:?}");
         }
     }
 
     #[test]
     fn only_the_answers_go() {
         assert_eq!(
-            &*without_answers(b"ls\x1b[3;1R -l\x1b]11;rgb:0/0/0\x07\x1b[A\x1b[?1;2c\r"),
+            &*without_replies(b"ls\x1b[3;1R -l\x1b]11;rgb:0/0/0\x07\x1b[A\x1b[?1;2c\r"),
             b"ls -l\x1b[A\r"
         );
     }
@@ -115,7 +115,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_else_changes(input in prop::collection::vec(prop_oneof![Just(0x1b), Just(b'['), Just(b']'), any::<u8>()], 0..60)) {
-            let kept = without_answers(&input);
+            let kept = without_replies(&input);
             prop_assert!(kept.len() <= input.len());
             if !input.contains(&0x1b) {
                 prop_assert_eq!(&*kept, &input[..]);

@@ -1,6 +1,6 @@
 //! The short way of most output: text, controls and plain control sequences, straight from the bytes to the terminal.
 //!
-//! What is rare (strings, sequences with intermediates, whatever a piece of output cuts in two, invalid characters) is left
+//! What is rare (strings, sequences with intermediates, what a piece of output cuts in two, invalid characters) is left
 //! to `grammar` and `parser`, which know all of it. Both ways lead to the same methods of [`Terminal`], and to the same
 //! state: `tests/model/short_way.rs`.
 

@@ -110,7 +110,7 @@ impl Scrollback {
     pub(crate) fn lines(&self, skip: usize, cols: usize) -> impl Iterator<Item = Vec<Cell>> {
         let mut skip = skip + self.gone;
         let mut chunks = self.chunks.iter();
-        // Whole chunks are passed over at once: what is read is mostly the end.
+        // Whole chunks are skipped at once: what is read is mostly the end.
         let first = chunks.by_ref().find(|chunk| {
             let here = skip < chunk.ends.len();
             if !here {

@@ -31,7 +31,7 @@ const BEL: u8 = 0x07;
 
 impl Screen {
     /// Takes a first part of `bytes` that cannot be seen any more because of what follows in `bytes`,
-    /// without drawing it, and says how many bytes that were: 0 if there is no such part.
+    /// without drawing it, and returns how many bytes that were: 0 if there is no such part.
     ///
     /// What stands in front of such a part and is more than text is fed first, and counts as taken.
     ///
@@ -127,7 +127,7 @@ impl Terminal {
 
     /// Applies the changes of looks.
     ///
-    /// A change sets parts of the pen to what it says, whatever they were. So only the last of several equal
+    /// A change sets parts of the pen to its values, independent of the former ones. So only the last of several equal
     /// ones counts, and none before one that sets all parts.
     fn take_looks(&mut self, bytes: &[u8]) {
         let mut last: Vec<&[u8]> = Vec::new();

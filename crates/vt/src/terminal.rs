@@ -6,7 +6,7 @@
 use crate::buffer::{Buffer, Position};
 use crate::cell::Pen;
 use crate::emoji;
-use crate::event::{Events, Mark, Progress, ScreenEvent};
+use crate::event::{Mark, PendingEvents, Progress, ScreenEvent};
 use crate::limits;
 use crate::link::Links;
 use crate::modes::{self, TerminalModes};
@@ -88,7 +88,7 @@ pub(crate) struct Page {
 /// Shape of the cursor, as DECSCUSR numbers it without the blinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CursorStyle {
-    /// 0 block, 1 underline, 2 bar; none while the program has not said.
+    /// 0 block, 1 underline, 2 bar; none until the program sets one.
     pub(crate) shape: Option<u8>,
     pub(crate) blink: Option<bool>,
 }
@@ -122,7 +122,7 @@ pub(crate) struct Terminal {
     /// The character REP would repeat.
     pub(crate) last: Option<char>,
     pub(crate) links: Links,
-    pub(crate) events: Events,
+    pub(crate) events: PendingEvents,
     pub(crate) replies: Vec<u8>,
     scrollback: usize,
 }
@@ -152,7 +152,7 @@ impl Terminal {
             },
             last: None,
             links: Links::default(),
-            events: Events::default(),
+            events: PendingEvents::default(),
             replies: Vec::new(),
             scrollback,
         }

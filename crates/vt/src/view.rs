@@ -27,7 +27,7 @@ const NO_INPUT_MODES: &[u8] =
     b"\x1b[=0;1u\x1b[>4m\x1b>\x1b[?1;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?1007h";
 
 impl View {
-    /// Makes a view for a terminal of this size, whatever it shows now.
+    /// Makes a view for a terminal of this size, which may show anything now.
     pub fn new(size: Size) -> Self {
         Self { size, shown: None, title: String::new(), input: None }
     }

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_as_wide_as_unicode_says() {
+    fn frames_are_as_wide_as_unicode_demands() {
         assert!(('\u{2500}'..='\u{259f}').all(|c| c.width() == Some(1)));
     }
 

@@ -2,9 +2,9 @@
 
 use crate::origin::{self, Source};
 use crate::pages;
-use crate::places::{Holder, Place};
+use crate::places::{Holder, WebConnection};
 use crate::site::Site;
-use crate::socket::Ending;
+use crate::socket::SocketEnding;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, UPGRADE};
@@ -34,7 +34,7 @@ pub(crate) struct Connection {
     pub(crate) stop: CancellationToken,
     /// Cancelled when the daemon stops, and the server with it.
     pub(crate) daemon_stop: CancellationToken,
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<WebConnection>,
 }
 
 impl Connection {
@@ -48,8 +48,8 @@ impl Connection {
     }
 
     /// How its WebSockets end when the server has stopped.
-    pub(crate) fn stopped(&self) -> Ending {
-        if self.daemon_stop.is_cancelled() { Ending::Restarting } else { Ending::Stopped }
+    pub(crate) fn stopped(&self) -> SocketEnding {
+        if self.daemon_stop.is_cancelled() { SocketEnding::Restarting } else { SocketEnding::Stopped }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The certificate of servers with TLS: made once, kept in a private directory, told apart by its fingerprint.
+//! The certificate of servers with TLS: made once, kept in a private directory, identified by its fingerprint.
 
 use crate::limits;
 use rcgen::{CertificateParams, DnType, KeyPair};
@@ -14,14 +14,14 @@ use tokio_rustls::TlsAcceptor;
 
 /// How a server identifies itself.
 #[derive(Clone)]
-pub(crate) struct Identity {
+pub(crate) struct TlsIdentity {
     pub(crate) acceptor: TlsAcceptor,
     /// SHA-256 of the certificate, as browsers show it.
     pub(crate) fingerprint: String,
 }
 
 /// Reads the certificate in a directory, or makes one there.
-pub(crate) async fn identity(dir: &Path, names: Vec<String>) -> Result<Identity, String> {
+pub(crate) async fn identity(dir: &Path, names: Vec<String>) -> Result<TlsIdentity, String> {
     let read = move |dir: &Path| load(dir).or_else(|_| make(dir, names));
     let (certificate, key) = file_access::run_within(limits::CERTIFICATE, dir, read)
         .await
@@ -33,7 +33,7 @@ pub(crate) async fn identity(dir: &Path, names: Vec<String>) -> Result<Identity,
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key))
         .map_err(|error| format!("cannot use the certificate in {}: {error}", dir.display()))?;
-    Ok(Identity { acceptor: TlsAcceptor::from(Arc::new(config)), fingerprint })
+    Ok(TlsIdentity { acceptor: TlsAcceptor::from(Arc::new(config)), fingerprint })
 }
 
 type Pair = (CertificateDer<'static>, PrivateKeyDer<'static>);

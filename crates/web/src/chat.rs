@@ -4,7 +4,7 @@ use crate::access::Visitor;
 use crate::limits;
 use crate::rest::{RestError, internal, invalid};
 use crate::site::Site;
-use crate::socket::{self, Ending, Pings, UpgradeRequest};
+use crate::socket::{self, Pings, SocketEnding, UpgradeRequest};
 use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
@@ -66,7 +66,7 @@ async fn serve(visitor: Visitor, stream: WebSocket, daemon: UnixStream) {
             let message = tokio::select! {
                 line = lines.next_line() => match line {
                     Ok(Some(line)) => Message::Text(Utf8Bytes::from(line)),
-                    Ok(None) | Err(_) => return Some(Ending::Finished),
+                    Ok(None) | Err(_) => return Some(SocketEnding::Finished),
                 },
                 Some(refusal) = refusals.recv() => Message::Text(Utf8Bytes::from(refusal)),
                 ping = pings.next() => ping,
@@ -78,10 +78,10 @@ async fn serve(visitor: Visitor, stream: WebSocket, daemon: UnixStream) {
     };
     let from_client = async {
         while let Some(message) = socket::receive(&mut receiver).await {
-            let Message::Text(text) = message else { return Some(Ending::BadMessage) };
+            let Message::Text(text) = message else { return Some(SocketEnding::BadMessage) };
             // A line of the protocol is one message.
             if text.contains(['\n', '\r']) {
-                return Some(Ending::BadMessage);
+                return Some(SocketEnding::BadMessage);
             }
             if let Some(refusal) = withheld(&text) {
                 refuse.send(refusal).await.ok()?;

@@ -4,14 +4,14 @@ use crate::access::Visitor;
 use crate::limits;
 use crate::rest::RestError;
 use crate::site::Site;
-use crate::socket::{self, Ending, Pings, Receiver, Sender, UpgradeRequest};
+use crate::socket::{self, Pings, Receiver, Sender, SocketEnding, UpgradeRequest};
 use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use axum::response::Response;
 use futures_util::StreamExt;
 use std::sync::Arc;
-use swb_operations::requests::{Outgoing, Place, Requests};
+use swb_operations::requests::{Outgoing, Requests, TerminalPermit};
 use swb_wire::control::{ErrorCode, ErrorReply, Operation};
 use tokio::sync::mpsc;
 
@@ -40,7 +40,7 @@ async fn serve(site: Arc<Site>, visitor: Visitor, stream: WebSocket) {
 }
 
 /// Starts what the client requests until it leaves or breaks a rule.
-async fn receive(mut requests: Requests, receiver: &mut Receiver) -> Option<Ending> {
+async fn receive(mut requests: Requests, receiver: &mut Receiver) -> Option<SocketEnding> {
     loop {
         match socket::receive(receiver).await? {
             Message::Text(text) => requests.receive(&text).await,
@@ -50,7 +50,11 @@ async fn receive(mut requests: Requests, receiver: &mut Receiver) -> Option<Endi
 }
 
 /// Sends replies and pings; ends when the client does not read.
-async fn send(site: &Site, sender: &mut Sender, outgoing: &mut mpsc::Receiver<Outgoing>) -> Option<Ending> {
+async fn send(
+    site: &Site,
+    sender: &mut Sender,
+    outgoing: &mut mpsc::Receiver<Outgoing>,
+) -> Option<SocketEnding> {
     let mut pings = Pings::new();
     loop {
         let message = tokio::select! {
@@ -58,7 +62,7 @@ async fn send(site: &Site, sender: &mut Sender, outgoing: &mut mpsc::Receiver<Ou
             Some(next) = outgoing.recv() => match next {
                 Outgoing::Message(text) => Message::Text(Utf8Bytes::from(text)),
                 Outgoing::Sent(confirm) => {
-                    // Nobody may wait for it any more.
+                    // Its receiver may have left.
                     let _told = confirm.send(());
                     continue;
                 }
@@ -68,7 +72,7 @@ async fn send(site: &Site, sender: &mut Sender, outgoing: &mut mpsc::Receiver<Ou
                 }
                 // The terminal of a new shell is opened with `/ws`.
                 Outgoing::Terminal(..) => continue,
-                Outgoing::End => return Some(Ending::Finished),
+                Outgoing::End => return Some(SocketEnding::Finished),
             },
             ping = pings.next() => ping,
         };
@@ -79,7 +83,7 @@ async fn send(site: &Site, sender: &mut Sender, outgoing: &mut mpsc::Receiver<Ou
 }
 
 /// Refuses an operation that needs a connection of its own.
-fn carried(operation: &Operation) -> Result<Place, ErrorReply> {
+fn carried(operation: &Operation) -> Result<TerminalPermit, ErrorReply> {
     match operation {
         Operation::Attach(_) => Err(invalid("'attach' is the WebSocket /ws")),
         Operation::Logs(logs) if logs.follow => Err(invalid("'follow' is the WebSocket /ws with watch=1")),

@@ -1,4 +1,4 @@
-//! Wrong tokens, counted per address: each further one is answered later, and nobody else is delayed.
+//! Wrong tokens, counted per address: each further one gets its reply later, and no other client is delayed.
 
 use crate::limits;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ impl Failures {
                 |count: &Count| now.saturating_duration_since(count.last) > limits::FAILURE_MEMORY;
             addresses.retain(|_, count| !forgotten(count));
             if addresses.len() >= limits::FAILURE_ADDRESSES {
-                // Too many addresses at once to tell them apart: the newest get the longest delay.
+                // Too many addresses at once to count each: the newest get the longest delay.
                 return limits::FAILURE_DELAY_MOST;
             }
         }

@@ -27,6 +27,10 @@ pub(crate) const CONVERSATIONS: usize = 64;
 pub(crate) const OUTBOUND: usize = 64;
 /// How long a peer may read nothing although replies or events wait for it.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
+/// Pause after an error of `accept`, such as too many open files: soon enough for a client, too seldom to use a core.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of a token that a user has chosen: it has to fit into a header and an address.
+pub(crate) const TOKEN: usize = 256;
 /// Pause between two pings.
 pub(crate) const PING: Duration = Duration::from_secs(30);
 /// A WebSocket on which nothing arrives for this long, not even the reply to a ping, is closed.

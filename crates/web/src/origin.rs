@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Uri};
 use std::net::IpAddr;
 use swb_wire::web::url::host_of;
 
-/// Where a request comes from, as far as it says.
+/// Where a request comes from, according to its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// It does not say.

@@ -44,7 +44,7 @@ const SIGN_IN_SCRIPT: &str = include_str!("pages/sign-in.js");
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// `GET /healthz`: says nothing but that the server runs.
+/// `GET /healthz`: reveals nothing but that the server runs.
 pub(crate) async fn health() -> &'static str {
     "ok\n"
 }
@@ -69,7 +69,7 @@ pub(crate) async fn index(
     }
 }
 
-/// `GET /connect`: the page for the other end of a tunnel. It says nothing about this machine, so it needs no token; a cookie
+/// `GET /connect`: the page for the other end of a tunnel. It reveals nothing about this machine, so it needs no token; a cookie
 /// opens its files to it.
 pub(crate) async fn connect(Extension(connection): Extension<Connection>, headers: HeaderMap) -> Response {
     let response = connect_page(headers).await;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The open connections of all servers.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct WebConnections {
     table: Mutex<Table>,
 }
 
@@ -46,17 +46,17 @@ pub(crate) struct Holder {
 
 /// One connection's place, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct WebConnection {
+    places: Arc<WebConnections>,
     number: u64,
     /// Cancelled when another connection needs the place.
     pub(crate) displaced: CancellationToken,
 }
 
-impl Places {
+impl WebConnections {
     /// A place for a new connection. If there are too many, the oldest one of the address with the most of them loses its
     /// own.
-    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> Place {
+    pub(crate) fn take(self: &Arc<Self>, address: IpAddr) -> WebConnection {
         let mut table = self.lock();
         if table.strangers.len() >= limits::STRANGERS {
             table.displace_stranger();
@@ -64,7 +64,7 @@ impl Places {
         let (number, displaced) = (table.next, CancellationToken::new());
         table.next += 1;
         table.strangers.insert(number, Stranger { address, displaced: displaced.clone() });
-        Place { places: Arc::clone(self), number, displaced }
+        WebConnection { places: Arc::clone(self), number, displaced }
     }
 
     /// Number of open connections.
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-impl Place {
+impl WebConnection {
     /// The peer has shown a valid token and keeps its place; `false` if the holder of the token has too many.
     pub(crate) fn keep(&self, holder: Holder) -> bool {
         let mut table = self.places.lock();
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WebConnection {
     fn drop(&mut self) {
         let mut table = self.places.lock();
         table.strangers.remove(&self.number);
@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn strangers_displace_each_other_and_never_a_known_client() {
-        let places = Arc::new(Places::default());
+        let places = Arc::new(WebConnections::default());
         let known = places.take(address(1));
         assert!(known.keep(OWNER) && known.keep(OWNER));
         let patient = places.take(address(2));
-        let crowd: Vec<Place> = (1..limits::STRANGERS).map(|_| places.take(address(3))).collect();
+        let crowd: Vec<WebConnection> = (1..limits::STRANGERS).map(|_| places.take(address(3))).collect();
         let newcomer = places.take(address(3));
         let displaced = crowd.iter().map(|place| place.displaced.is_cancelled());
         assert_eq!(displaced.collect::<Vec<_>>()[..2], [true, false]);
@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn a_token_has_a_share_of_the_places() {
-        let places = Arc::new(Places::default());
-        let taken: Vec<Place> = (0..limits::TOKEN_CONNECTIONS).map(|_| places.take(address(1))).collect();
+        let places = Arc::new(WebConnections::default());
+        let taken: Vec<WebConnection> =
+            (0..limits::TOKEN_CONNECTIONS).map(|_| places.take(address(1))).collect();
         assert!(taken.iter().all(|place| place.keep(guest(1))));
         let further = places.take(address(1));
         assert!(!further.keep(guest(1)) && further.keep(guest(2)));
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_owner_gets_the_place_of_another() {
-        let places = Arc::new(Places::default());
+        let places = Arc::new(WebConnections::default());
         let mut taken = Vec::new();
         for number in 0..limits::CONNECTIONS {
             let place = places.take(address(1));

@@ -1,9 +1,9 @@
 //! One listening address: accepts connections and serves their requests.
 
 use crate::access::Connection;
-use crate::certificate::Identity;
+use crate::certificate::TlsIdentity;
 use crate::limits;
-use crate::places::Place;
+use crate::places::WebConnection;
 use crate::site::Site;
 use axum::Router;
 use axum::body::Body;
@@ -14,22 +14,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Pause after an error of `accept`, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// A server at one address.
 pub(crate) struct Server {
     pub(crate) site: Arc<Site>,
     pub(crate) router: Router,
     pub(crate) address: SocketAddr,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) identity: Option<TlsIdentity>,
     /// Cancelled when the server stops.
     pub(crate) stop: CancellationToken,
     /// Owns the connections.
@@ -50,7 +46,7 @@ impl Server {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection on the web");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                     continue;
                 }
             };
@@ -60,7 +56,7 @@ impl Server {
         }
     }
 
-    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, place: WebConnection) {
         // A key must not wait for the acknowledgement of the one before.
         let _set = stream.set_nodelay(true);
         let bound = self.address.ip();

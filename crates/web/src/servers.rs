@@ -1,6 +1,6 @@
 //! The addresses that are served, and what a later daemon needs to serve them again.
 
-use crate::certificate::{self, Identity};
+use crate::certificate::{self, TlsIdentity};
 use crate::limits;
 use crate::server::Server;
 use crate::site::{self, Site, WebContext};
@@ -128,8 +128,10 @@ impl Servers {
             return Ok(reply);
         }
         let token = match serve.token {
-            Some(token) if token.is_empty() || token.len() > TOKEN || token.chars().any(char::is_control) => {
-                return Err(ServeError::Token(TOKEN));
+            Some(token)
+                if token.is_empty() || token.len() > limits::TOKEN || token.chars().any(char::is_control) =>
+            {
+                return Err(ServeError::Token(limits::TOKEN));
             }
             Some(token) => token,
             None => new_token(),
@@ -227,7 +229,7 @@ impl Servers {
         Ok(reply)
     }
 
-    async fn identity(&self) -> Result<Identity, ServeError> {
+    async fn identity(&self) -> Result<TlsIdentity, ServeError> {
         let context = &self.site.context;
         let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         names.extend(context.hosts.iter().cloned());
@@ -275,9 +277,6 @@ impl Servers {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Characters of a token that a user has chosen.
-const TOKEN: usize = 256;
 
 /// The address of a host; of several the first, IPv4 before IPv6 for `localhost`.
 async fn resolve(host: &str, port: u16) -> Result<SocketAddr, ServeError> {

@@ -3,7 +3,7 @@
 use crate::access::{self, Visitor};
 use crate::failures::Failures;
 use crate::origin::HostNames;
-use crate::places::Places;
+use crate::places::WebConnections;
 use crate::{chat, control, limits, pages, rest, signalling, terminal};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 /// Serves a conversation on a stream, in the protocol of conversations.
 pub type Converse = dyn Fn(UnixStream, OwnedSemaphorePermit) + Send + Sync;
 
-/// The part of a tunnel's signalling that needs a web server: whoever knows the tunnel's secret gets its offer and returns an answer.
+/// The part of a tunnel's signalling that needs a web server: a peer that knows the tunnel's secret gets its offer and returns an answer.
 pub trait Signalling: Send + Sync {
     /// The offer of a tunnel without its secret, as JSON; `None` if `code` does not prove that the peer knows the secret, or
     /// if the offer is used up.
@@ -67,7 +67,7 @@ pub(crate) struct Site {
     pub(crate) context: WebContext,
     pub(crate) executor: Executor,
     pub(crate) hosts: HostNames,
-    pub(crate) places: Arc<Places>,
+    pub(crate) places: Arc<WebConnections>,
     pub(crate) failures: Failures,
     pub(crate) conversations: Arc<Semaphore>,
 }

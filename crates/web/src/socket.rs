@@ -44,8 +44,8 @@ pub(crate) async fn send(sender: &mut Sender, message: Message) -> bool {
 
 /// Why a WebSocket is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Everything has been said.
+pub(crate) enum SocketEnding {
+    /// Everything has been sent.
     Finished,
     /// The server was stopped and does not return by itself.
     Stopped,
@@ -60,14 +60,14 @@ pub(crate) enum Ending {
 }
 
 /// Closes a WebSocket, if the client still reads.
-pub(crate) async fn close(sender: &mut Sender, ending: Ending) {
+pub(crate) async fn close(sender: &mut Sender, ending: SocketEnding) {
     let (code, reason) = match ending {
-        Ending::Finished => (close_code::NORMAL, ""),
-        Ending::Stopped => (close_code::AWAY, "the server was stopped"),
-        Ending::Restarting => (close_code::RESTART, "the daemon stops"),
-        Ending::Displaced => (close_code::AGAIN, "there are too many connections"),
-        Ending::SignedOut => (close_code::POLICY, "the token is no longer valid"),
-        Ending::BadMessage => (close_code::INVALID, "a message was not valid"),
+        SocketEnding::Finished => (close_code::NORMAL, ""),
+        SocketEnding::Stopped => (close_code::AWAY, "the server was stopped"),
+        SocketEnding::Restarting => (close_code::RESTART, "the daemon stops"),
+        SocketEnding::Displaced => (close_code::AGAIN, "there are too many connections"),
+        SocketEnding::SignedOut => (close_code::POLICY, "the token is no longer valid"),
+        SocketEnding::BadMessage => (close_code::INVALID, "a message was not valid"),
     };
     let frame = CloseFrame { code, reason: reason.into() };
     // The client may have left.
@@ -75,13 +75,13 @@ pub(crate) async fn close(sender: &mut Sender, ending: Ending) {
 }
 
 /// Waits until the visitor may stay no longer.
-pub(crate) async fn dismissed(visitor: &Visitor) -> Ending {
+pub(crate) async fn dismissed(visitor: &Visitor) -> SocketEnding {
     tokio::select! {
         // A server that is stopped takes its token with it.
         biased;
         () = visitor.connection.stop.cancelled() => visitor.connection.stopped(),
-        () = visitor.ended.cancelled() => Ending::SignedOut,
-        () = visitor.connection.place.displaced.cancelled() => Ending::Displaced,
+        () = visitor.ended.cancelled() => SocketEnding::SignedOut,
+        () = visitor.connection.place.displaced.cancelled() => SocketEnding::Displaced,
     }
 }
 

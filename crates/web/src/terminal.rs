@@ -4,7 +4,7 @@ use crate::access::Visitor;
 use crate::limits;
 use crate::rest::{RestError, internal, invalid};
 use crate::site::Site;
-use crate::socket::{self, Ending, Pings, Receiver, Sender, UpgradeRequest};
+use crate::socket::{self, Pings, Receiver, Sender, SocketEnding, UpgradeRequest};
 use axum::Extension;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
 use axum::extract::{Path, RawQuery, State};
@@ -85,8 +85,8 @@ async fn send_output(
     mut output: TerminalOutput,
     attached: &ServerMessage,
     notices: &mut mpsc::Receiver<String>,
-) -> Option<Ending> {
-    tell(sender, attached).await?;
+) -> Option<SocketEnding> {
+    send_message(sender, attached).await?;
     let (mut pings, mut pieces) = (Pings::new(), 0);
     loop {
         let piece = next_piece(sender, &mut output, &mut pings, notices).await?;
@@ -94,29 +94,31 @@ async fn send_output(
             Piece::Output { to } => send_range(sender, &mut output, to).await?,
             Piece::Picture { offset, bytes, .. } => {
                 let length = bytes.len() as u64;
-                tell(sender, &ServerMessage::Repaint { offset, bytes: length }).await?;
+                send_message(sender, &ServerMessage::Repaint { offset, bytes: length }).await?;
                 let picture = Bytes::from(bytes);
                 for start in (0..picture.len()).step_by(limits::PICTURE_PIECE) {
                     let end = picture.len().min(start + limits::PICTURE_PIECE);
                     deliver(sender, Message::Binary(picture.slice(start..end))).await?;
                 }
             }
-            // Nobody reads this machine's memory from another one.
-            Piece::Direct { .. } => return Some(Ending::Restarting),
+            // A client on another machine cannot read this machine's memory.
+            Piece::Direct { .. } => return Some(SocketEnding::Restarting),
             Piece::Event(event) => {
                 if let Some(message) = translated(event, output.cursor().offset()) {
-                    tell(sender, &message).await?;
+                    send_message(sender, &message).await?;
                 }
             }
-            Piece::Refused(error) => tell(sender, &ServerMessage::Notice { text: error.message }).await?,
-            Piece::Notice(text) => tell(sender, &ServerMessage::Notice { text }).await?,
+            Piece::Refused(error) => {
+                send_message(sender, &ServerMessage::Notice { text: error.message }).await?
+            }
+            Piece::Notice(text) => send_message(sender, &ServerMessage::Notice { text }).await?,
             Piece::End(event) => {
                 if let Some(message) = translated(event, output.cursor().offset()) {
-                    tell(sender, &message).await?;
+                    send_message(sender, &message).await?;
                 }
-                return Some(Ending::Finished);
+                return Some(SocketEnding::Finished);
             }
-            Piece::Broken => return Some(Ending::Restarting),
+            Piece::Broken => return Some(SocketEnding::Restarting),
         }
         pieces += 1;
         if pieces % limits::PIECES_PER_TURN == 0 {
@@ -181,7 +183,7 @@ fn translated(event: StreamEvent, now: Offset) -> Option<ServerMessage> {
     })
 }
 
-async fn tell(sender: &mut Sender, message: &ServerMessage) -> Option<()> {
+async fn send_message(sender: &mut Sender, message: &ServerMessage) -> Option<()> {
     deliver(sender, encoded(message)?).await
 }
 
@@ -216,7 +218,7 @@ async fn receive_input(receiver: &mut Receiver, input: &TerminalInput, notices: 
             Some(Message::Text(text)) => match serde_json::from_str(&text) {
                 Ok(ClientMessage::Resize { cols, rows }) => input.resize(cols, rows).await,
                 Ok(ClientMessage::Unknown) => {}
-                // If one waits to be sent already, it says the same.
+                // If one waits to be sent already, it has the same text.
                 Err(error) => drop(notices.try_send(format!("A message was ignored: {error}"))),
             },
             Some(Message::Ping(_) | Message::Pong(_) | Message::Close(_)) => {}

@@ -1,7 +1,7 @@
 import { screenAgent } from '../support/agents';
 import { findings } from '../support/findings';
 import { expect, open, row, signIn, terminal, test } from '../support/fixtures';
-import { waitFor } from '../support/patience';
+import { waitFor } from '../support/wait';
 
 for (const colorScheme of ['dark', 'light'] as const) {
   test.describe(colorScheme, () => {

@@ -1,7 +1,7 @@
 import type { Locator, Page } from '@playwright/test';
 import { screenAgent } from '../support/agents';
 import { expect, open, reload, row, signIn, terminal, test } from '../support/fixtures';
-import { waitFor } from '../support/patience';
+import { waitFor } from '../support/wait';
 import type { Daemon } from '../support/daemon';
 
 /** Makes an agent in a terminal ask for a permission, and waits until the daemon lists it. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Page } from '@playwright/test';
 import { recording } from '../support/agents';
 import { expect, open, reload, terminal, test } from '../support/fixtures';
-import { PATIENCE_MS } from '../support/patience';
+import { TIMEOUT_MS } from '../support/wait';
 import type { Screen, TerminalOnPage } from '../support/terminals';
 
 /** What has to be the same after a reload: text, attributes, cursor, modes, buffer and size. */
@@ -22,7 +22,7 @@ async function sameAfterReload(page: Page, shown: TerminalOnPage): Promise<void>
   await expect(async () => {
     const now = await after.read();
     expect(now && comparable(now)).toEqual(comparable(before));
-  }).toPass({ timeout: PATIENCE_MS });
+  }).toPass({ timeout: TIMEOUT_MS });
 }
 
 test('a bash screen with colours and scrollback is the same after a reload', async ({ owner, daemon }) => {

@@ -75,7 +75,7 @@ test('a restart of the agent needs a confirmation', async ({ owner, daemon }) =>
   await owner.getByRole('menuitem', { name: 'Restart the agent…' }).click();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await expect(dialog).toBeHidden();
-  // Whatever was sent for a restart has arrived before this.
+  // All that was sent for a restart has arrived before this.
   await api.enter('still the first');
   await api.shows('still the first');
   expect(await starts()).toBe(1);

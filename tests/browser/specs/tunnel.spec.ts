@@ -5,7 +5,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { Page } from '@playwright/test';
 import { findings } from '../support/findings';
 import { expect, row, terminal, test } from '../support/fixtures';
-import { waitFor } from '../support/patience';
+import { waitFor } from '../support/wait';
 import { kill } from '../support/processes';
 import { connectPage, TunnelCommand } from '../support/tunnel';
 
@@ -82,7 +82,7 @@ test('a whole address works in the page as well, and the layout returns', async 
   await row(page, 'web').click();
   await terminal(page, 'web').shows('$');
 
-  // The command ends: the page says so, and how to go on.
+  // The command ends: the page shows that, and how to go on.
   first.end();
   await expect(page.getByRole('alert')).toContainText('has ended the tunnel');
   await page.getByRole('button', { name: 'Connect again' }).click();

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Daemon, REPOSITORY } from './daemon';
-import { waitFor } from './patience';
+import { waitFor } from './wait';
 
 /** An agent that paints its screen like Claude Code does; what it is asked decides what it does (see its file). */
 const SCREEN_AGENT = path.join(REPOSITORY, 'crates/cli/tests/support/screen_agent.py');

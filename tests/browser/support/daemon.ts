@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { PATIENCE_MS, waitFor } from './patience';
+import { TIMEOUT_MS, waitFor } from './wait';
 import { endAll, kill } from './processes';
 
 export const REPOSITORY = path.resolve(import.meta.dirname, '../../..');
@@ -58,7 +58,7 @@ export class Daemon {
 
   run(...args: string[]): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const options = { cwd: this.workspace(''), env: this.environment(), timeout: PATIENCE_MS, maxBuffer: 64 << 20 };
+      const options = { cwd: this.workspace(''), env: this.environment(), timeout: TIMEOUT_MS, maxBuffer: 64 << 20 };
       const child = execFile(SWB, args, options, (error, stdout, stderr) => {
         if (error && typeof error.code === 'string') reject(new Error(`cannot run ${SWB}: ${error.message}`));
         else resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });

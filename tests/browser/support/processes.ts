@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { waitFor } from './patience';
+import { waitFor } from './wait';
 
 /** The processes of a home directory: those that have it in their environment, whichever process started them. */
 export function processesOf(home: string): number[] {

@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test';
 import type { Daemon } from './daemon';
-import { waitFor } from './patience';
+import { waitFor } from './wait';
 
 /** What a terminal of the page shows: everything that a user could see or scroll to. */
 export interface Screen {

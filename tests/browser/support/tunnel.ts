@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { type Daemon, REPOSITORY } from './daemon';
-import { waitFor } from './patience';
+import { waitFor } from './wait';
 
 export interface Offer {
   event: 'offer';

@@ -8,7 +8,7 @@ export interface Action {
   title: string;
   /** Replaces the title where the effect depends on what is now. */
   titleNow?(app: App): string;
-  group: 'Go to' | 'Session' | 'Pane' | 'Terminal' | 'View' | 'Help';
+  group: 'Navigate' | 'Session' | 'Pane' | 'Terminal' | 'View' | 'Help';
   /** Combination as in `parseChord`. */
   keys?: string;
   /** Whether it makes sense now; unavailable actions are neither listed nor executed. */
@@ -53,12 +53,12 @@ async function newShell(app: App, session: string): Promise<void> {
 
 /** Every action of the page that is not bound to one item. The palette, the shortcuts and the help read this table. */
 export const ACTIONS: readonly Action[] = [
-  { id: 'palette', title: 'Open the command palette', group: 'Go to', keys: 'Ctrl+K', run: (app) => app.show({ kind: 'palette' }) },
-  { id: 'waiting', title: 'Go to the next session that waits for you', group: 'Go to', keys: 'Ctrl+Shift+Enter', run: (app) => app.openNextWaiting() },
-  { id: 'next-session', title: 'Next session', group: 'Go to', keys: 'Ctrl+Shift+ArrowDown', run: (app) => app.stepSession(1) },
-  { id: 'previous-session', title: 'Previous session', group: 'Go to', keys: 'Ctrl+Shift+ArrowUp', run: (app) => app.stepSession(-1) },
-  { id: 'list', title: 'Focus the list of sessions', group: 'Go to', keys: 'Ctrl+Shift+L', run: focusList },
-  { id: 'approvals', title: 'Open approvals', group: 'Go to', keys: 'Ctrl+Shift+A', run: (app) => app.setInbox(!app.store.get().inbox) },
+  { id: 'palette', title: 'Open the command palette', group: 'Navigate', keys: 'Ctrl+K', run: (app) => app.show({ kind: 'palette' }) },
+  { id: 'waiting', title: 'Open the next session that waits for you', group: 'Navigate', keys: 'Ctrl+Shift+Enter', run: (app) => app.openNextWaiting() },
+  { id: 'next-session', title: 'Next session', group: 'Navigate', keys: 'Ctrl+Shift+ArrowDown', run: (app) => app.stepSession(1) },
+  { id: 'previous-session', title: 'Previous session', group: 'Navigate', keys: 'Ctrl+Shift+ArrowUp', run: (app) => app.stepSession(-1) },
+  { id: 'list', title: 'Focus the list of sessions', group: 'Navigate', keys: 'Ctrl+Shift+L', run: focusList },
+  { id: 'approvals', title: 'Open approvals', group: 'Navigate', keys: 'Ctrl+Shift+A', run: (app) => app.setInbox(!app.store.get().inbox) },
 
   { id: 'new-session', title: 'New session…', group: 'Session', keys: 'Ctrl+Shift+S', available: drives, run: (app) => app.show({ kind: 'new-session', workspace: currentWorkspace(app) }) },
   { id: 'new-shell', title: 'New shell in this session', group: 'Session', keys: 'Ctrl+Shift+H', available: (app) => drives(app) && hasAgent(app) && !hasEnded(app), run: (app) => withSession(app, (session) => void newShell(app, session)) },

@@ -18,7 +18,7 @@ export interface Entry {
   run(app: App): void;
 }
 
-const GROUPS: Record<string, string> = { 'Go to': 'Go to', Session: 'This session', Pane: 'This pane', Terminal: 'This terminal', View: 'View', Help: 'Help' };
+const GROUPS: Record<string, string> = { Navigate: 'Navigate', Session: 'This session', Pane: 'This pane', Terminal: 'This terminal', View: 'View', Help: 'Help' };
 
 function sessionEntries(session: SessionItem): Entry[] {
   const shells = session.ptys.filter((pty) => pty.role === 'shell');

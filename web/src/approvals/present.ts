@@ -27,7 +27,7 @@ function asText(value: unknown): string {
   return JSON.stringify(value, null, 2) ?? '';
 }
 
-/** Whether the reason says anything that the rest of the presentation does not show already. */
+/** Whether the reason has anything that the rest of the presentation does not show already. */
 export function reasonAdds(reason: string, { command, path, address }: Presentation): boolean {
   return reason !== '' && ![command, path, address].some((shown) => shown !== null && reason.includes(shown));
 }

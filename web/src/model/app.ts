@@ -21,7 +21,7 @@ export const NARROW = '(max-width: 720px)';
 
 /**
  * The page's state and everything that changes it. Components read the store and call these methods; nothing else
- * talks to the daemon, except for the terminals and conversations, which have connections of their own.
+ * sends requests to the daemon, except for the terminals and conversations, which have connections of their own.
  */
 export class App {
   readonly store: Store<AppState>;

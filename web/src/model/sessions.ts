@@ -66,7 +66,7 @@ export function listOrder(sessions: readonly SessionItem[]): SessionItem[] {
   return [...attentionList(sessions), ...groupByWorkspace(sessions).flatMap((group) => group.sessions), ...endedList(sessions)];
 }
 
-/** For each path its last component, or as many of the last as it takes to tell it from the others. */
+/** For each path its last component, or as many of the last as distinguish it from the others. */
 export function shortLabels(paths: readonly string[]): Map<string, string> {
   const tail = (path: string, count: number) => path.split('/').filter(Boolean).slice(-count).join('/') || '/';
   const labels = new Map<string, string>();
@@ -105,7 +105,7 @@ export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent
   });
 }
 
-/** Whether a list from the daemon says anything new; equal lists must not cause work. */
+/** Whether a list from the daemon has anything new; equal lists must not cause work. */
 export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[]): boolean {
   return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
 }
@@ -115,7 +115,7 @@ const DIALOG_LINES = 12;
 
 /**
  * The last line that has text, for the list: without borders and other drawing that agents put around it. Of a session
- * that asks, it is the question, which says more than the last of the possible answers.
+ * that asks, it is the question, which is more useful than the last of the possible answers.
  */
 export function lastLine(screen: string, asking = false): string {
   const lines = screen

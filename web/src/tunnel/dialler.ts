@@ -98,7 +98,7 @@ export class Dialler {
     const machine = offer.envelope;
     const returned = await returnAnswer(offer, answer);
     if (returned === 'used') {
-      throw new Failed({ kind: 'used', text: 'Another device has used this offer already.', hints: ['Each offer connects one device. Run `swb tunnel` again for this one.', 'If that was none of yours, end the tunnel with Ctrl+C or `swb tunnel revoke`: somebody else has seen the address.'] });
+      throw new Failed({ kind: 'used', text: 'Another device has used this offer already.', hints: ['Each offer connects one device. Run `swb tunnel` again for this one.', 'If that device is not yours, end the tunnel with Ctrl+C or `swb tunnel revoke`: another person has seen the address.'] });
     }
     if (returned === 'elsewhere') {
       this.report({ at: 'by-hand', machine, answer });
@@ -140,7 +140,7 @@ function firstChannel(connection: RTCPeerConnection, hostname: string): Promise<
 
 /** Another machine than the one that made the offer is at the other end. */
 function notTheHost(hostname: string): Failure {
-  const hints = ['Nothing was sent to it, and nothing that it sent was shown.', 'Somebody who can change what is sent between the two may have put another machine in between. Use another network, or carry the address by QR code.'];
+  const hints = ['Nothing was sent to it, and nothing that it sent was shown.', 'A machine between the two may have changed what they sent. Use another network, or carry the address by QR code.'];
   return { kind: 'attack', text: `This is not ${hostname}: the machine that answered cannot prove that it made the offer.`, hints };
 }
 
@@ -188,7 +188,7 @@ export function checkProof(reply: string, expected: string, hostname: string): R
     // Not from a host of ours.
   }
   if (message['ok'] === false) {
-    const hints = ['If you did not copy the address by hand, somebody may have changed it on its way: open it from the machine itself, by its QR code or over TLS.', 'This offer is used up. Run `swb tunnel` again.'];
+    const hints = ['If you did not copy the address by hand, it may have been changed on its way: open it from the machine itself, by its QR code or over TLS.', 'This offer is used up. Run `swb tunnel` again.'];
     throw new Failed({ kind: 'attack', text: `${hostname} refused this device: what it sees of the connection is not what was agreed on.`, hints });
   }
   if (message['ok'] !== true || message['proof'] !== expected) {

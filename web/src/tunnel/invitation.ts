@@ -1,6 +1,6 @@
 /**
  * What `swb tunnel` prints: an address with everything in its fragment, or one that names where the offer is. What it
- * leads to is an envelope, which has the offer and says which machine made it.
+ * leads to is an envelope, which has the offer and names the machine that made it.
  */
 import { fromBase64url, toBase64url } from './base64url';
 import { hmacSha256 } from './hmac';

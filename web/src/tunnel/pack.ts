@@ -17,7 +17,7 @@ export async function pack(message: object): Promise<string> {
 /** Reads such a text. A small one cannot become a large message. */
 export async function unpack(text: string): Promise<unknown> {
   if (text.length > 2 * MAX_INFLATED) throw new BadPack('The offer is too long.');
-  if (!/^[\w-]*$/u.test(text)) throw new BadPack('The offer contains characters that do not belong there; copy the whole address, and nothing else.');
+  if (!/^[\w-]*$/u.test(text)) throw new BadPack('The offer contains invalid characters; copy the whole address, and nothing else.');
   try {
     const json = await through(fromBase64url(text) ?? new Uint8Array(), new DecompressionStream('deflate-raw'), MAX_INFLATED);
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(json));

@@ -5,7 +5,7 @@ import { useApp } from './context';
 import { Dialog, Keys } from './controls';
 import { StateDot } from './StateDot';
 
-/** More results than this no one reads; the query gets longer instead. */
+/** Maximum number of results: with more of them, people type a longer query. */
 const SHOWN = 40;
 
 interface EntryProps {
@@ -41,7 +41,7 @@ export function Palette() {
   const found = useMemo(() => searchEntries(entries, query, SHOWN), [entries, query]);
   const selected = Math.min(at, found.length - 1);
   const searching = query.trim() !== '';
-  // While searching the best result comes first, whatever its group.
+  // While searching the best result comes first, of any group.
   const groups = searching ? ['Results'] : [...new Set(found.map((entry) => entry.group))];
 
   const run = (entry: Entry) => {

@@ -17,7 +17,7 @@ interface PaneProps {
   leaf: Leaf;
   focused: boolean;
   alone: boolean;
-  /** Tells panes of the same session apart. */
+  /** Distinguishes panes of the same session. */
   label: string;
 }
 

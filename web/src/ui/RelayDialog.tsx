@@ -8,7 +8,7 @@ import { StateDot } from './StateDot';
 /** Enough to recognise a turn. */
 const SHOWN_CHARACTERS = 2000;
 
-/** The beginning of the turn, so that no one relays what they have not seen; empty until it is there. */
+/** The beginning of the turn, so that people see what they relay; empty until it is there. */
 function useTurnText(from: string): string {
   const app = useApp();
   const [text, setText] = useState('');

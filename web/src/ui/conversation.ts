@@ -53,7 +53,7 @@ function useRecord(session: string, enabled: boolean): View {
   const [view, setView] = useState(NOTHING);
   const agent = useAppState((state) => state.sessions?.find((item) => item.name === session)?.agent);
   const connected = useAppState((state) => state.connection === 'open');
-  // Whatever changes a conversation changes its session's state, or when that began.
+  // Every change of a conversation changes its session's state, or when that began.
   useEffect(() => {
     if (!enabled || !connected) return;
     let current = true;

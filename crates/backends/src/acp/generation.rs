@@ -114,7 +114,7 @@ impl Generation<'_> {
             }
             SessionUpdate::ToolCallUpdate(update) => {
                 let updates = self.tools.hear(&update.tool_call_id, update.fields, false);
-                self.tell(updates).await;
+                self.send_updates(updates).await;
             }
             SessionUpdate::Plan(plan) => exchange.plan(entries(plan)).await,
             SessionUpdate::UsageUpdate(usage) => self.used(&usage).await,
@@ -135,10 +135,10 @@ impl Generation<'_> {
             self.paragraphs.tool();
         }
         let updates = self.tools.hear(&update.tool_call_id, update.fields, true);
-        self.tell(updates).await;
+        self.send_updates(updates).await;
     }
 
-    async fn tell(&self, updates: Vec<ToolUpdate>) {
+    async fn send_updates(&self, updates: Vec<ToolUpdate>) {
         for update in updates {
             match update {
                 ToolUpdate::Called(call) => self.exchange.tool_called(call).await,

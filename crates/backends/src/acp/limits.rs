@@ -9,7 +9,7 @@ pub(super) const LINE: usize = 16 << 20;
 pub(super) const UNREAD: usize = 2 * LINE;
 /// Lines per answer that are not protocol messages: some programs print greetings or warnings to standard output.
 pub(super) const GARBAGE: usize = 100;
-/// Bytes kept of the agent's standard error: its last line usually says why it exited.
+/// Bytes kept of the agent's standard error: its last line usually has the reason for its exit.
 pub(super) const STDERR: usize = 4 << 10;
 /// Characters of an agent's text in our error messages.
 pub(super) const WORDS: usize = 300;

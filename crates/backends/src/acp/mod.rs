@@ -114,7 +114,7 @@ impl Acp {
         Ok(())
     }
 
-    /// Drops the agent. The next one loads the session, unless nothing was said in it: if loaded, the agent would
+    /// Drops the agent. The next one loads the session, unless it has no messages: if loaded, the agent would
     /// count as knowing the earlier conversation.
     fn drop_agent(&mut self) {
         let session = self.session.take().filter(|session| !session.fresh);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Ends a guard that was not waited for yet, and everything below it. Returns at once.
 pub(super) fn end(guard: Pid) {
-    tell(|signal| kill_process(guard, signal));
+    send_term_and_cont(|signal| kill_process(guard, signal));
     // The process id may be reused once the guard has ended; the pidfd is not.
     let Ok(process) = pidfd_open(guard, PidfdFlags::empty()) else { return };
     let watch = move || watch(guard, &process);
@@ -22,10 +22,10 @@ pub(super) fn end(guard: Pid) {
     }
 }
 
-fn tell(send: impl Fn(Signal) -> Result<(), Errno>) {
+fn send_term_and_cont(send: impl Fn(Signal) -> Result<(), Errno>) {
     for signal in [Signal::TERM, Signal::CONT] {
         // It may have ended by itself.
-        let _told = send(signal);
+        let _sent = send(signal);
     }
 }
 
@@ -36,7 +36,7 @@ fn watch(guard: Pid, process: &OwnedFd) {
             return;
         }
         guard::kill_below(guard);
-        tell(|signal| pidfd_send_signal(process, signal));
+        send_term_and_cont(|signal| pidfd_send_signal(process, signal));
         limit = limits::GUARD_PAUSE;
     }
     if !ends(process, limits::GUARD_PAUSE) {

@@ -30,7 +30,7 @@ const SOCKET_TYPE: u64 = 0xf;
 const CONNECTED: [u64; 2] = [libc::SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
 /// `open_tree_attr`, which the C library's headers do not have yet. New system calls have the same number everywhere.
 const OPEN_TREE_ATTR: i64 = 467;
-/// System calls that are denied whatever their arguments are.
+/// System calls that are denied with any arguments.
 const DENIED: [i64; 18] = [
     libc::SYS_add_key,
     libc::SYS_chroot,

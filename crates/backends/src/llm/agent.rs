@@ -33,23 +33,24 @@ impl LlmAgent {
     async fn answer(&mut self, exchange: &Exchange) -> Result<(), Failure> {
         let system = prompt::system(&self.config, exchange);
         let mut memory = ContextWindow::new(system, exchange.history(), exchange.prompt());
-        let mut voice = SentText::default();
+        let mut sent_text = SentText::default();
         for _ in 0..limits::ROUNDS {
-            let mut answer = match self.ask(&mut memory, exchange, &mut voice).await {
+            let mut answer = match self.ask(&mut memory, exchange, &mut sent_text).await {
                 Ok(answer) => answer,
                 Err(ModelFailure::Stopped) => return Ok(()),
                 Err(ModelFailure::Failed(why)) => return Err(Failure::Agent(why)),
                 Err(ModelFailure::Overflow(why)) => return Err(Failure::Agent(overflow(&why))),
             };
-            memory.name(&mut answer.said);
+            memory.name(&mut answer.blocks);
             let calls: Vec<ModelToolCall> = answer.calls().cloned().collect();
-            memory.said(answer.said);
+            memory.append(answer.blocks);
             match answer.stop {
                 StopReason::Refused => {
                     return Err(Failure::Agent("the model refuses to answer this".to_owned()));
                 }
                 StopReason::Length if calls.is_empty() => {
-                    self.say(exchange, "the answer was cut off at the maximum number of tokens", None).await;
+                    self.report(exchange, "the answer was cut off at the maximum number of tokens", None)
+                        .await;
                     return Ok(());
                 }
                 _ if calls.is_empty() => return Ok(()),
@@ -76,12 +77,12 @@ impl LlmAgent {
         &self,
         memory: &mut ContextWindow,
         exchange: &Exchange,
-        voice: &mut SentText,
+        sent_text: &mut SentText,
     ) -> Result<ModelAnswer, ModelFailure> {
         let answer_tokens = u64::from(self.max_tokens(exchange).unwrap_or(limits::ANSWER_TOKENS));
         let context_tokens = self.context_tokens();
         if memory.fit(context_tokens.saturating_sub(answer_tokens.min(context_tokens / 2))) {
-            self.say(exchange, "old tool results were shortened to fit the context window", None).await;
+            self.report(exchange, "old tool results were shortened to fit the context window", None).await;
         }
         if memory.is_excessive() {
             memory.shorten_all();
@@ -89,10 +90,11 @@ impl LlmAgent {
         if memory.is_excessive() {
             return Err(ModelFailure::Overflow(String::new()));
         }
-        let mut asking = RetriedRequest::new(&self.client, exchange, voice);
+        let mut asking = RetriedRequest::new(&self.client, exchange, sent_text);
         let mut result = asking.ask(&self.body(memory, exchange)).await;
         if matches!(result, Err(ModelFailure::Overflow(_))) && memory.shorten_all() {
-            self.say(exchange, "the conversation is too long; retrying without old tool results", None).await;
+            self.report(exchange, "the conversation is too long; retrying without old tool results", None)
+                .await;
             result = asking.ask(&self.body(memory, exchange)).await;
         }
         let mut usage = asking.spent();
@@ -105,7 +107,7 @@ impl LlmAgent {
             memory.counted(tokens);
             if tokens > 0 {
                 let used = percent(tokens, context_tokens);
-                self.say(exchange, &format!("{used} % of the model's context window is used"), Some(used))
+                self.report(exchange, &format!("{used} % of the model's context window is used"), Some(used))
                     .await;
             }
         }
@@ -152,7 +154,7 @@ impl LlmAgent {
         self.config.context_tokens.unwrap_or(usual).max(1)
     }
 
-    async fn say(&self, exchange: &Exchange, message: &str, context_usage: Option<u8>) {
+    async fn report(&self, exchange: &Exchange, message: &str, context_usage: Option<u8>) {
         let message = message.to_owned();
         exchange.progress(Progress { message, context_usage, ephemeral: true, verification: false }).await;
     }

@@ -346,7 +346,7 @@ mod tests {
             ModelBlock::Text("I look".into()),
             ModelBlock::Call(call("a", "t", r#"{"a":1}"#)),
         ];
-        assert_eq!((answer.said.as_slice(), answer.stop), (said.as_slice(), StopReason::Done));
+        assert_eq!((answer.blocks.as_slice(), answer.stop), (said.as_slice(), StopReason::Done));
         let usage = answer.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (115, 100, 42));
     }
@@ -388,7 +388,7 @@ mod tests {
             json!({"type": "message_delta", "delta": [], "usage": {"output_tokens": -3}}),
             json!({"type": "message_stop"}),
         ]);
-        assert!(pieces.is_empty() && answer.unwrap().said.is_empty());
+        assert!(pieces.is_empty() && answer.unwrap().blocks.is_empty());
     }
 
     #[test]

@@ -59,8 +59,8 @@ impl ContextWindow {
         }
     }
 
-    /// Appends what the model said, unless it is empty.
-    pub(super) fn said(&mut self, said: Vec<ModelBlock>) {
+    /// Appends the model's message, unless it is empty.
+    pub(super) fn append(&mut self, said: Vec<ModelBlock>) {
         if said.iter().any(is_something) {
             self.turns.push(ModelTurn::Assistant(said));
         }
@@ -111,7 +111,7 @@ impl ContextWindow {
             ModelTurn::Results(outcomes) => Some(outcomes),
             _ => None,
         });
-        // Twice as long: a result that would hardly shrink is left alone.
+        // Twice as long: a result that would hardly shrink stays whole.
         let long = |outcome: &&mut ToolOutcome| outcome.text.len() > 2 * limits::SHORT_RESULT_BYTES;
         let outcome = outcomes.flatten().find(long)?;
         let before = outcome.text.len();
@@ -145,7 +145,7 @@ impl ContextWindow {
             match part {
                 Part::Text(text) => {
                     if !outcomes.is_empty() {
-                        self.said(std::mem::take(&mut said));
+                        self.append(std::mem::take(&mut said));
                         self.results(std::mem::take(&mut outcomes));
                     }
                     said.push(ModelBlock::Text(text.clone()));
@@ -162,7 +162,7 @@ impl ContextWindow {
         if message.ending == Ending::Stopped && outcomes.is_empty() && !said.is_empty() {
             said.push(ModelBlock::Text("\n[stopped by the user]".to_owned()));
         }
-        self.said(said);
+        self.append(said);
         self.results(outcomes);
     }
 }
@@ -178,7 +178,7 @@ fn is_something(said: &ModelBlock) -> bool {
 /// An earlier tool call. It may be of another agent, whose tool names models do not accept.
 fn call_of(id: String, call: &ToolCall) -> ModelToolCall {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let mut name: String = call.name.chars().take(64).map(plain).collect();
+    let mut name: String = call.name.chars().take(limits::TOOL_NAME).map(plain).collect();
     if name.is_empty() {
         name.push_str("tool");
     }
@@ -384,7 +384,7 @@ mod tests {
         let mut memory = ContextWindow::new(String::new(), &[], "one");
         let long = "é".repeat(20_000);
         for id in ["a", "b", "c"] {
-            memory.said(vec![call(id, "t")]);
+            memory.append(vec![call(id, "t")]);
             memory.results(vec![result(id, &long, false)]);
         }
         let lengths = |memory: &ContextWindow| -> Vec<usize> {

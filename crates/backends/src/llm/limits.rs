@@ -46,3 +46,5 @@ pub(super) const LONGEST_COMMAND: Duration = Duration::from_secs(600);
 pub(super) const SHOWN_BYTES: usize = 256 << 10;
 /// How long to wait for the end of a response after its last event: it comes with the event as a rule.
 pub(crate) const DRAIN: Duration = Duration::from_millis(20);
+/// Characters of the name of a tool: what the APIs of models accept.
+pub(super) const TOOL_NAME: usize = 64;

@@ -139,7 +139,7 @@ pub(super) enum StopReason {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct ModelAnswer {
     /// Its blocks, in order.
-    pub(super) said: Vec<ModelBlock>,
+    pub(super) blocks: Vec<ModelBlock>,
     /// Its usage, without the price.
     pub(super) usage: Usage,
     /// Why it ended.
@@ -149,7 +149,7 @@ pub(super) struct ModelAnswer {
 impl ModelAnswer {
     /// Its tool calls.
     pub(super) fn calls(&self) -> impl Iterator<Item = &ModelToolCall> {
-        self.said.iter().filter_map(|said| match said {
+        self.blocks.iter().filter_map(|said| match said {
             ModelBlock::Call(call) => Some(call),
             _ => None,
         })
@@ -238,7 +238,7 @@ impl AnswerDraft {
         let stop = self.stop.ok_or(StreamError::Early)?;
         let empty = |said: &ModelBlock| matches!(said, ModelBlock::Text(text) if text.is_empty());
         let said = self.blocks.into_values().filter(|said| !empty(said)).collect();
-        Ok(ModelAnswer { said, usage: self.usage, stop })
+        Ok(ModelAnswer { blocks: said, usage: self.usage, stop })
     }
 }
 

@@ -204,10 +204,10 @@ fn is_another(known: &ModelToolCall, delta: &Value, placed: bool) -> bool {
     let (id, function) = (string(delta, "id"), &delta["function"]);
     let (name, arguments) = (string(function, "name"), &function["arguments"]);
     let other_id = !id.is_empty() && id != known.id && !(placed && known.id.is_empty());
-    let says_more = name != known.name || !(arguments.is_null() || *arguments == "");
+    let has_more = name != known.name || !(arguments.is_null() || *arguments == "");
     // Check the last byte first: for servers that name the tool in each piece, parsing every time would be slow.
     let complete = || known.arguments.trim_end().ends_with('}') && known.parameters().is_ok();
-    other_id || (!name.is_empty() && says_more && complete())
+    other_id || (!name.is_empty() && has_more && complete())
 }
 
 fn stop(reason: &str) -> StopReason {
@@ -238,11 +238,11 @@ const BUSY: [&str; 4] = ["server_error", "rate_limit_exceeded", "overloaded_erro
 
 /// Whether an error message means that there are too many tokens.
 pub(super) fn is_overflow(words: &str) -> bool {
-    let says = |what: &str| words.contains(what);
-    says("context_length_exceeded")
-        || says("maximum context length")
-        || says("context window")
-        || says("exceeds the available context size")
+    let mentions = |what: &str| words.contains(what);
+    mentions("context_length_exceeded")
+        || mentions("maximum context length")
+        || mentions("context window")
+        || mentions("exceeds the available context size")
 }
 
 #[cfg(test)]
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(pieces, [AnswerPiece::Thought("hm".into()), text("I "), text("look")]);
         let answer = answer.unwrap();
         assert_eq!(calls(&answer), [("a", "t", r#"{"a":1}"#), ("b", "u", "{}")]);
-        assert_eq!(answer.said[1], ModelBlock::Text("I look".into()));
+        assert_eq!(answer.blocks[1], ModelBlock::Text("I look".into()));
         let usage = answer.usage;
         assert_eq!((usage.input_tokens, usage.cached_tokens, usage.output_tokens), (10, 4, 7));
     }

@@ -53,7 +53,7 @@ pub(super) struct SentText {
 
 impl SentText {
     /// The text as forwarded: text after tool calls is a paragraph of its own.
-    fn say(&mut self, text: String) -> String {
+    fn forwarded(&mut self, text: String) -> String {
         let first = !std::mem::replace(&mut self.now, true);
         if first && self.before { format!("\n\n{}", text.trim_start_matches('\n')) } else { text }
     }
@@ -68,13 +68,13 @@ impl SentText {
 pub(super) struct RetriedRequest<'a> {
     client: &'a ModelClient,
     exchange: &'a Exchange,
-    voice: &'a mut SentText,
+    sent_text: &'a mut SentText,
     spent: Spent,
 }
 
 impl<'a> RetriedRequest<'a> {
-    pub(super) fn new(client: &'a ModelClient, exchange: &'a Exchange, voice: &'a mut SentText) -> Self {
-        Self { client, exchange, voice, spent: Spent::default() }
+    pub(super) fn new(client: &'a ModelClient, exchange: &'a Exchange, sent_text: &'a mut SentText) -> Self {
+        Self { client, exchange, sent_text, spent: Spent::default() }
     }
 
     /// The usage of all requests so far.
@@ -84,7 +84,7 @@ impl<'a> RetriedRequest<'a> {
 
     /// Sends the request until it succeeds or retrying cannot help.
     pub(super) async fn ask(&mut self, body: &Value) -> Result<ModelAnswer, ModelFailure> {
-        self.voice.turn();
+        self.sent_text.turn();
         let stop = self.exchange.stop();
         tokio::select! {
             biased;
@@ -105,7 +105,7 @@ impl<'a> RetriedRequest<'a> {
             match error {
                 // What was forwarded cannot be taken back, and a retry would repeat it.
                 CallError::Busy(why, _) | CallError::Final(why) | CallError::Overflow(why)
-                    if self.voice.now =>
+                    if self.sent_text.now =>
                 {
                     let why = format!("the answer broke off: {why}; its beginning is kept");
                     return Err(ModelFailure::Failed(why));
@@ -160,7 +160,7 @@ impl<'a> RetriedRequest<'a> {
 
     async fn pass_on(&mut self, piece: AnswerPiece) {
         match piece {
-            AnswerPiece::Text(text) => self.exchange.text(self.voice.say(text)).await,
+            AnswerPiece::Text(text) => self.exchange.text(self.sent_text.forwarded(text)).await,
             // Thoughts may be repeated.
             AnswerPiece::Thought(text) => self.exchange.thought(text).await,
         }
@@ -300,18 +300,18 @@ mod tests {
 
     #[test]
     fn text_after_tool_calls_is_a_paragraph_of_its_own() {
-        let mut voice = SentText::default();
+        let mut sent_text = SentText::default();
         let mut say = |text: &str, turn: bool| {
             if turn {
-                voice.turn();
+                sent_text.turn();
             }
-            voice.say(text.to_owned())
+            sent_text.forwarded(text.to_owned())
         };
         assert_eq!((say("a", true).as_str(), say("b", false).as_str()), ("a", "b"));
         assert_eq!((say("\nc", true).as_str(), say("\nd", false).as_str()), ("\n\nc", "\nd"));
-        voice.turn();
-        voice.turn();
-        assert_eq!(voice.say("e".to_owned()), "\n\ne");
+        sent_text.turn();
+        sent_text.turn();
+        assert_eq!(sent_text.forwarded("e".to_owned()), "\n\ne");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl PtyAgent {
 
     fn spec(&self, agent: &AgentConfig) -> SessionSpec {
         let mut env = (*self.context.env).clone();
-        // Whatever terminal the daemon was started in, our screens understand this one.
+        // Our screens understand this one; the terminal in which the daemon was started does not matter.
         env.insert("TERM".to_owned(), "xterm-256color".to_owned());
         env.extend(agent.env.clone());
         let [cols, rows] = limits::SIZE;

@@ -3,7 +3,7 @@
 use swb_engine::Session;
 use swb_engine::chat::{Exchange, Failure};
 
-/// The agent that stands for the user's shell, whatever program that is.
+/// The agent that stands for the user's shell, which may be any program.
 const SHELL_AGENT: &str = "shell";
 
 /// Refuses a prompt with piped text if a shell reads it, or another program that runs what it reads.

@@ -1,6 +1,6 @@
 //! What a walk leaves out: the ignore files of the workspace, as git reads them.
 //!
-//! These files come with the workspace, and so from anyone. They are opened like every other file of the workspace, and
+//! These files come with the workspace, and so from any author. They are opened like every other file of the workspace, and
 //! only small regular ones count: a link to an endless device or a pipe without a writer must not block us.
 
 use super::{Root, beneath};

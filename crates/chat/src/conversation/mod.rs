@@ -459,7 +459,7 @@ impl Answer {
 /// A default title: the first words of the first message.
 fn title_of(prompt: &str) -> String {
     let line = prompt.trim().lines().next().unwrap_or_default().trim();
-    let mut title: String = line.chars().take(60).collect();
+    let mut title: String = line.chars().take(limits::DEFAULT_TITLE).collect();
     if title.len() < line.len() {
         title.push('…');
     }

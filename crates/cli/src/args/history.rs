@@ -16,7 +16,7 @@ Examples:
   swb history rm brave-blue-otter
 
 Saved conversations are on disk. Others are listed and searched while the daemon holds them.
-`[chat] save` in the configuration says whether `swb chat` saves conversations: always, ask or never.")]
+`[chat] save` in the configuration sets whether `swb chat` saves conversations: always, ask or never.")]
 pub(crate) struct HistoryArgs {
     /// Conversations to list
     #[command(flatten)]

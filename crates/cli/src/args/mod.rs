@@ -56,7 +56,7 @@ Examples:
   swb send api 'run the tests' --enter
   swb ask api 'what does main.rs do?'   wait for the answer and print it
   swb relay api review --submit         send the answer to another agent
-  swb chat                     talk to an agent in this directory
+  swb chat                     chat with an agent in this directory
   swb ls                       list sessions
 
 Wherever a session is named, the beginning of its name is enough if no other session's name begins so; `kill` needs the
@@ -138,7 +138,7 @@ pub(crate) enum SwbCommand {
     Wait(WaitArgs),
     /// Ask an agent a question and print its answer
     Ask(AskArgs),
-    /// Talk to an agent
+    /// Chat with an agent
     Chat(ChatArgs),
     /// List the turns of an agent
     Turns(TurnsArgs),
@@ -172,7 +172,7 @@ pub(crate) enum SwbCommand {
     Token(TokenArgs),
     /// Reach sessions from anywhere, without a server in between
     Tunnel(TunnelArgs),
-    /// Pass sealed offers and answers of tunnels on between other machines
+    /// Forward sealed offers and answers of tunnels between other machines
     Rendezvous(RendezvousArgs),
     /// Approve what a directory's coop.toml runs
     Trust(TrustArgs),
@@ -263,7 +263,7 @@ Examples:
 Of several attached terminals, the one in which you type has the size ([screen] window_size in the
 configuration); another one shows the part of the screen that fits.
 
-Reconnects when the daemon restarts. Exits with the exit code of the session's command, or says why
+Reconnects when the daemon restarts. Exits with the exit code of the session's command, or reports why
 it ended: detached, session killed, daemon shut down or keeper lost.")]
 pub(crate) struct AttachArgs {
     /// Session [default: that of this directory]

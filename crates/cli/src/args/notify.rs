@@ -14,7 +14,7 @@ Examples:
   swb notify test                send one by every means
 
 Notifications are sent when an agent asks, finishes after a while, or ends. [notifications] in the
-configuration file says about what, by which means and when; see docs/notifications.md.")]
+configuration file sets for which events, by which means and when; see docs/notifications.md.")]
 pub(crate) struct NotifyArgs {
     /// Command [default: status]
     #[command(subcommand)]

@@ -9,7 +9,7 @@ Sessions that wait for you come first, then the others by workspace. The selecte
 
 Keys:
   Enter        attach
-  n, Tab       go to the next session that waits for you
+  n, Tab       select the next session that waits for you
   y            show what it asks, and answer: y allow, n deny, a number chooses an option
   a            ask its agent: type a line
   r            relay its latest answer to another session

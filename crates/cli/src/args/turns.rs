@@ -215,7 +215,7 @@ Examples:
   swb hook --event           read the event from standard input, as claude, codex and gemini send it
 
 For hooks of agents: reports the state of the agent of the current session (SWB_SESSION). Prints nothing, does
-nothing outside of a session, and takes at most one second. Exits with 0 whatever happens, unless the arguments are
+nothing outside of a session, and takes at most one second. Exits with 0 even if it fails, unless the arguments are
 invalid (2).")]
 pub(crate) struct HookArgs {
     /// State of the agent

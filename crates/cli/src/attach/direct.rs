@@ -1,6 +1,6 @@
 //! The output, read in the memory where the keeper writes it: the daemon is not woken for it, and copies nothing.
 //!
-//! The daemon says where direct reading begins. From then on the position is reported to it from time to time, so that
+//! The daemon sends the offset where direct reading begins. From then on the client reports its position from time to time, so that
 //! the output waits for this client as for any other. Reading ends when the daemon asks for it, or when the writer has
 //! overtaken this client; then the daemon continues at the reported position, over the socket.
 

@@ -17,7 +17,7 @@ pub(crate) enum AttachEnd {
     KeeperLost(i32),
     /// The user pressed the detach key.
     Left,
-    /// The user wants the list of sessions, or only its keys.
+    /// The user has requested the list of sessions, or only its keys.
     ListRequested {
         /// Only the keys.
         help: bool,

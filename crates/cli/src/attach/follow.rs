@@ -1,7 +1,7 @@
 //! A stream that is followed without a terminal, across restarts of the daemon.
 
 use super::inbox::Inbox;
-use super::stream_protocol::{ControlStream, Notice, StreamProtocol};
+use super::stream_protocol::{ControlStream, StreamNotice, StreamProtocol};
 use super::{LostDaemon, Position, ResumePoint, broken_stream, tunnel_ended};
 use crate::error::{Failure, FailureKind};
 use crate::limits::{RECONNECT, RECONNECT_PAUSE};
@@ -83,13 +83,15 @@ impl OutputFollower {
                 continue;
             }
             match ControlStream.understand(&message) {
-                Notice::Exited(code, _) => return Ok(Some(FollowedItem::Exited(code))),
-                Notice::Lagged(Some(offset)) => self.position.lagged(offset, self.route.pictures.is_some()),
-                Notice::Repaint { offset, bytes, whole } => {
+                StreamNotice::Exited(code, _) => return Ok(Some(FollowedItem::Exited(code))),
+                StreamNotice::Lagged(Some(offset)) => {
+                    self.position.lagged(offset, self.route.pictures.is_some())
+                }
+                StreamNotice::Repaint { offset, bytes, whole } => {
                     self.position.repaint(offset, bytes, whole);
                     return Ok(Some(FollowedItem::Picture));
                 }
-                Notice::Resized(cols, rows) => return Ok(Some(FollowedItem::Resized(cols, rows))),
+                StreamNotice::Resized(cols, rows) => return Ok(Some(FollowedItem::Resized(cols, rows))),
                 // A daemon that announces its end may be replaced by another, just like one that dies.
                 _ => {}
             }

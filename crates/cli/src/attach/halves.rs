@@ -20,7 +20,7 @@ use std::thread::{self, Thread};
 /// An attachment that two threads use.
 pub(super) struct Halves {
     attachment: Mutex<Attachment>,
-    /// The main thread wants the attachment: keys come before output.
+    /// The main thread waits for the attachment: keys come before output.
     main_waits: AtomicBool,
     /// Wakes the main thread.
     nudge: OwnedFd,
@@ -141,7 +141,7 @@ impl Halves {
             attachment.ended = ending.transpose();
         }
         let waits = attachment.screen.is_blocked();
-        // The main thread waits for whatever becomes writable.
+        // The main thread waits until one of the two is writable.
         if ends || waits || attachment.outbox.is_pending() || attachment.direct.is_none() {
             self.nudge();
         }

@@ -42,7 +42,7 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
-use stream_protocol::{Notice, StreamProtocol, put_control};
+use stream_protocol::{StreamNotice, StreamProtocol, put_control};
 use swb_types::{Offset, Size};
 use swb_wire::control::{ClientControl, NotificationKind, TerminalMeans};
 use title::SessionTitle;
@@ -89,7 +89,7 @@ pub(crate) fn run_until_list(plan: AttachOptions) -> Result<(AttachEnd, Vec<u8>)
 }
 
 struct Attachment {
-    speech: &'static dyn StreamProtocol,
+    protocol: &'static dyn StreamProtocol,
     session: String,
     socket: Option<Arc<UnixStream>>,
     resume: Option<ResumePoint>,
@@ -157,7 +157,7 @@ impl Attachment {
         let title = title.map(|resume| SessionTitle::follow(&resume.socket, &resume.session));
         Ok(Self {
             title,
-            speech: plan.speech,
+            protocol: plan.protocol,
             session: plan.session,
             socket: Some(Arc::new(plan.socket)),
             resume: plan.resume,
@@ -168,7 +168,7 @@ impl Attachment {
             deaf: false,
             position: plan.position,
             old: plan.old,
-            inbox: Inbox::new(plan.speech.layout()),
+            inbox: Inbox::new(plan.protocol.layout()),
             outbox: Outbox::default(),
             screen: UserTerminal::open(uses_terminal, plan.filter)?.returning(plan.around.returning),
             signals,
@@ -287,12 +287,12 @@ impl Attachment {
         if message.tag.is_empty() {
             return self.handle_answer(&message.payload).map(|()| None);
         }
-        match self.speech.understand(message) {
-            Notice::Exited(code, cause) => return Ok(Some(AttachEnd::of_process(code, cause))),
-            Notice::Detached => return Ok(Some(AttachEnd::Dismissed)),
-            Notice::End => return Ok(Some(AttachEnd::Complete)),
-            Notice::Lagged(offset) => self.lagged(offset),
-            Notice::Repaint { offset, bytes, whole } => {
+        match self.protocol.understand(message) {
+            StreamNotice::Exited(code, cause) => return Ok(Some(AttachEnd::of_process(code, cause))),
+            StreamNotice::Detached => return Ok(Some(AttachEnd::Dismissed)),
+            StreamNotice::End => return Ok(Some(AttachEnd::Complete)),
+            StreamNotice::Lagged(offset) => self.lagged(offset),
+            StreamNotice::Repaint { offset, bytes, whole } => {
                 self.position.repaint(offset, bytes, whole);
                 // A picture is current output, and so is everything after it.
                 self.old = ReplayedOutput::Bytes(0);
@@ -301,15 +301,15 @@ impl Attachment {
                     title.renew();
                 }
             }
-            Notice::Ping => {
-                let pong = self.speech.pong();
-                self.outbox.answer(self.speech, &pong);
+            StreamNotice::Ping => {
+                let pong = self.protocol.pong();
+                self.outbox.reply(self.protocol, &pong);
                 self.send();
             }
-            Notice::Notification { session, kind, text } => self.notify(&session, kind, &text),
-            Notice::Direct(offset) => self.begin_direct(offset),
-            Notice::Indirect => self.stop_direct(),
-            Notice::Pong | Notice::Resized(..) | Notice::Nothing => {}
+            StreamNotice::Notification { session, kind, text } => self.notify(&session, kind, &text),
+            StreamNotice::Direct(offset) => self.begin_direct(offset),
+            StreamNotice::Indirect => self.stop_direct(),
+            StreamNotice::Pong | StreamNotice::Resized(..) | StreamNotice::Nothing => {}
         }
         Ok(None)
     }
@@ -337,7 +337,7 @@ impl Attachment {
     fn send_now(&mut self, message: ClientControl) {
         let mut bytes = Vec::new();
         put_control(&message, &mut bytes);
-        self.outbox.finish_with(self.speech, &bytes);
+        self.outbox.finish_with(self.protocol, &bytes);
         self.send();
     }
 
@@ -543,7 +543,7 @@ impl Attachment {
                 self.send();
             }
             // Asks for a redraw, as keepty's watchers do.
-            KeyboardUse::Leaves if typed == b"r" && self.speech.size_redraws() => {
+            KeyboardUse::Leaves if typed == b"r" && self.protocol.size_redraws() => {
                 self.outbox.resize(self.sent_size);
                 self.send();
             }
@@ -564,7 +564,7 @@ impl Attachment {
     fn send(&mut self) {
         if self.can_send()
             && let Some(socket) = &self.socket
-            && self.outbox.flush(socket, self.speech).is_err()
+            && self.outbox.flush(socket, self.protocol).is_err()
         {
             // Messages the peer sent before it closed are still to be read; the read finds the end.
             self.deaf = true;
@@ -671,15 +671,15 @@ impl Attachment {
         if !self.can_send() {
             return;
         }
-        let goodbye = self.speech.goodbye();
-        self.outbox.finish_with(self.speech, &goodbye);
+        let goodbye = self.protocol.goodbye();
+        self.outbox.finish_with(self.protocol, &goodbye);
         let Some(socket) = self.socket.take() else {
             return;
         };
         let deadline = Instant::now() + limits::DETACH;
         let mut ignored = vec![0; limits::KEYBOARD_READ];
         loop {
-            if self.outbox.flush(&socket, self.speech).is_err() {
+            if self.outbox.flush(&socket, self.protocol).is_err() {
                 return;
             }
             if goodbye.is_empty() && !self.outbox.is_pending() {

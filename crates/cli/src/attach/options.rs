@@ -17,7 +17,7 @@ pub(crate) struct AttachOptions {
     /// The name of the session, for messages.
     pub(crate) session: String,
     /// The protocol of `socket`.
-    pub(crate) speech: &'static dyn StreamProtocol,
+    pub(crate) protocol: &'static dyn StreamProtocol,
     /// A connection that is in stream mode.
     pub(crate) socket: UnixStream,
     /// How to reconnect; without it, losing the connection ends the attachment.

@@ -53,26 +53,26 @@ impl Outbox {
     }
 
     /// Adds a message that is sent after everything else.
-    pub(crate) fn finish_with(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
-        self.frame_rest(speech);
+    pub(crate) fn finish_with(&mut self, protocol: &dyn StreamProtocol, message: &[u8]) {
+        self.frame_rest(protocol);
         self.frame.extend_from_slice(message);
     }
 
     /// Adds the reply to a request of the peer. Drops it if the peer sends requests faster than it reads replies.
-    pub(crate) fn answer(&mut self, speech: &dyn StreamProtocol, message: &[u8]) {
+    pub(crate) fn reply(&mut self, protocol: &dyn StreamProtocol, message: &[u8]) {
         if self.frame.len() < 2 * limits::OUTBOX {
-            self.finish_with(speech, message);
+            self.finish_with(protocol, message);
         }
     }
 
     /// Sends what the socket accepts without blocking.
-    pub(crate) fn flush(&mut self, socket: impl AsFd, speech: &dyn StreamProtocol) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, socket: impl AsFd, protocol: &dyn StreamProtocol) -> io::Result<()> {
         loop {
             if self.sent == self.frame.len() {
                 self.frame.clear();
                 (self.carried, self.sent) = (0, 0);
                 self.forget_old();
-                self.frame_rest(speech);
+                self.frame_rest(protocol);
             }
             let rest = self.frame.get(self.sent..).unwrap_or_default();
             if rest.is_empty() {
@@ -130,13 +130,13 @@ impl Outbox {
         self.first += old as u64;
     }
 
-    fn frame_rest(&mut self, speech: &dyn StreamProtocol) {
+    fn frame_rest(&mut self, protocol: &dyn StreamProtocol) {
         if let Some(size) = self.resize.take() {
-            speech.put_resize(size, &mut self.frame);
+            protocol.put_resize(size, &mut self.frame);
         }
         let unsent: Vec<u8> = self.input.iter().skip(self.framed()).copied().collect();
         if !unsent.is_empty() {
-            speech.put_input(&unsent, &mut self.frame);
+            protocol.put_input(&unsent, &mut self.frame);
             self.carried += unsent.len();
             self.next += unsent.len() as u64;
         }
@@ -170,7 +170,7 @@ mod tests {
     fn replies_to_a_peer_that_does_not_read_are_bounded() {
         let mut outbox = Outbox::default();
         outbox.push(b"typed");
-        (0..limits::OUTBOX).for_each(|_| outbox.answer(&ControlStream, b"answer"));
+        (0..limits::OUTBOX).for_each(|_| outbox.reply(&ControlStream, b"answer"));
         assert!(outbox.frame.len() < 2 * limits::OUTBOX + 100, "{}", outbox.frame.len());
         assert!(outbox.frame.starts_with(b"\0\0\0\x06\0typedanswer"));
     }

@@ -7,7 +7,7 @@ use swb_wire::{control, keepty};
 
 /// A message of the daemon other than terminal data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum StreamNotice {
     /// The process has ended with this code.
     Exited(i32, Option<ExitCause>),
     /// The daemon ends; the session continues.
@@ -39,14 +39,14 @@ pub(crate) trait StreamProtocol: Sync {
     /// How its frames begin.
     fn layout(&self) -> Layout;
     /// Decodes a frame other than terminal data.
-    fn understand(&self, message: &InboxFrame) -> Notice;
+    fn understand(&self, message: &InboxFrame) -> StreamNotice;
     /// Appends input.
     fn put_input(&self, input: &[u8], out: &mut Vec<u8>);
     /// Appends a change of size.
     fn put_resize(&self, size: Size, out: &mut Vec<u8>);
     /// The message of a client that detaches.
     fn goodbye(&self) -> Vec<u8>;
-    /// The reply to [`Notice::Ping`].
+    /// The reply to [`StreamNotice::Ping`].
     fn pong(&self) -> Vec<u8>;
     /// Whether a watcher asks for a redraw by sending its size once more.
     fn size_redraws(&self) -> bool;
@@ -65,24 +65,24 @@ impl StreamProtocol for ControlStream {
         Layout { tag: 1, max: control::MAX_FRAME, data: &[0] }
     }
 
-    fn understand(&self, message: &InboxFrame) -> Notice {
+    fn understand(&self, message: &InboxFrame) -> StreamNotice {
         // CO-55: tags and events this client does not know are ignored.
         let event = (message.tag == [1]).then(|| control::parse_event(&message.payload)).flatten();
         match event {
-            Some(control::StreamEvent::PtyExited { code, cause }) => Notice::Exited(code, cause),
-            Some(control::StreamEvent::Detached) => Notice::Detached,
-            Some(control::StreamEvent::End { .. }) => Notice::End,
-            Some(control::StreamEvent::Lagged { offset, .. }) => Notice::Lagged(offset),
+            Some(control::StreamEvent::PtyExited { code, cause }) => StreamNotice::Exited(code, cause),
+            Some(control::StreamEvent::Detached) => StreamNotice::Detached,
+            Some(control::StreamEvent::End { .. }) => StreamNotice::End,
+            Some(control::StreamEvent::Lagged { offset, .. }) => StreamNotice::Lagged(offset),
             Some(control::StreamEvent::Repaint { offset, bytes, part }) => {
-                Notice::Repaint { offset, bytes, whole: !part }
+                StreamNotice::Repaint { offset, bytes, whole: !part }
             }
-            Some(control::StreamEvent::Direct { offset }) => Notice::Direct(offset),
-            Some(control::StreamEvent::Indirect) => Notice::Indirect,
-            Some(control::StreamEvent::Resized { cols, rows, .. }) => Notice::Resized(cols, rows),
+            Some(control::StreamEvent::Direct { offset }) => StreamNotice::Direct(offset),
+            Some(control::StreamEvent::Indirect) => StreamNotice::Indirect,
+            Some(control::StreamEvent::Resized { cols, rows, .. }) => StreamNotice::Resized(cols, rows),
             Some(control::StreamEvent::Notification { session, notification, text }) => {
-                Notice::Notification { session, kind: notification, text }
+                StreamNotice::Notification { session, kind: notification, text }
             }
-            Some(control::StreamEvent::PtyRestarting { .. }) | None => Notice::Nothing,
+            Some(control::StreamEvent::PtyRestarting { .. }) | None => StreamNotice::Nothing,
         }
     }
 
@@ -119,17 +119,17 @@ impl StreamProtocol for KeeptyStream {
         Layout { tag: 2, max: keepty::MAX_PAYLOAD + 2, data: &[1, 4] }
     }
 
-    fn understand(&self, message: &InboxFrame) -> Notice {
+    fn understand(&self, message: &InboxFrame) -> StreamNotice {
         let mut decoder = keepty::Decoder::new();
         let length = u32::try_from(message.tag.len() + message.payload.len()).unwrap_or(u32::MAX);
         decoder.push(&length.to_be_bytes());
         decoder.push(&message.tag);
         decoder.push(&message.payload);
         match decoder.next() {
-            Ok(Some(keepty::Message::Exit { code })) => Notice::Exited(code, None),
-            Ok(Some(keepty::Message::Ping)) => Notice::Ping,
-            Ok(Some(keepty::Message::Pong)) => Notice::Pong,
-            _ => Notice::Nothing,
+            Ok(Some(keepty::Message::Exit { code })) => StreamNotice::Exited(code, None),
+            Ok(Some(keepty::Message::Ping)) => StreamNotice::Ping,
+            Ok(Some(keepty::Message::Pong)) => StreamNotice::Pong,
+            _ => StreamNotice::Nothing,
         }
     }
 
@@ -162,49 +162,49 @@ impl StreamProtocol for KeeptyStream {
 mod tests {
     use super::*;
 
-    fn coop_notice(tag: u8, json: &str) -> Notice {
+    fn coop_notice(tag: u8, json: &str) -> StreamNotice {
         ControlStream.understand(&InboxFrame { tag: vec![tag], payload: json.as_bytes().to_vec() })
     }
 
     #[test]
     fn coop_events_are_understood() {
-        assert_eq!(coop_notice(1, r#"{"event":"pty_exited","code":137}"#), Notice::Exited(137, None));
+        assert_eq!(coop_notice(1, r#"{"event":"pty_exited","code":137}"#), StreamNotice::Exited(137, None));
         assert_eq!(
             coop_notice(1, r#"{"event":"pty_exited","code":143,"cause":"killed"}"#),
-            Notice::Exited(143, Some(ExitCause::Killed))
+            StreamNotice::Exited(143, Some(ExitCause::Killed))
         );
-        assert_eq!(coop_notice(1, r#"{"event":"detached"}"#), Notice::Detached);
+        assert_eq!(coop_notice(1, r#"{"event":"detached"}"#), StreamNotice::Detached);
         assert_eq!(
             coop_notice(1, r#"{"event":"lagged","dropped":3,"offset":9}"#),
-            Notice::Lagged(Some(Offset(9)))
+            StreamNotice::Lagged(Some(Offset(9)))
         );
-        assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), Notice::End);
+        assert_eq!(coop_notice(1, r#"{"event":"end","offset":9}"#), StreamNotice::End);
         assert_eq!(
             coop_notice(1, r#"{"event":"repaint","offset":9,"bytes":5}"#),
-            Notice::Repaint { offset: Offset(9), bytes: 5, whole: true }
+            StreamNotice::Repaint { offset: Offset(9), bytes: 5, whole: true }
         );
         assert_eq!(
             coop_notice(1, r#"{"event":"repaint","offset":9,"bytes":5,"part":true}"#),
-            Notice::Repaint { offset: Offset(9), bytes: 5, whole: false }
+            StreamNotice::Repaint { offset: Offset(9), bytes: 5, whole: false }
         );
         assert_eq!(
             coop_notice(1, r#"{"event":"resized","cols":80,"rows":24,"generation":1}"#),
-            Notice::Resized(80, 24)
+            StreamNotice::Resized(80, 24)
         );
         assert_eq!(
             coop_notice(
                 1,
                 r#"{"event":"notification","session":"a","notification":"ended","text":"a ended"}"#
             ),
-            Notice::Notification {
+            StreamNotice::Notification {
                 session: "a".to_owned(),
                 kind: NotificationKind::Ended,
                 text: "a ended".to_owned()
             }
         );
-        assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), Notice::Nothing);
-        assert_eq!(coop_notice(1, r#"{"ok":true}"#), Notice::Nothing);
-        assert_eq!(coop_notice(7, r#"{"event":"detached"}"#), Notice::Nothing);
+        assert_eq!(coop_notice(1, r#"{"event":"pty_restarting","delay_ms":1000}"#), StreamNotice::Nothing);
+        assert_eq!(coop_notice(1, r#"{"ok":true}"#), StreamNotice::Nothing);
+        assert_eq!(coop_notice(7, r#"{"event":"detached"}"#), StreamNotice::Nothing);
     }
 
     #[test]
@@ -212,10 +212,10 @@ mod tests {
         let notice = |kind: u8, payload: &[u8]| {
             KeeptyStream.understand(&InboxFrame { tag: vec![1, kind], payload: payload.to_vec() })
         };
-        assert_eq!(notice(10, &[0, 0, 0, 5]), Notice::Exited(5, None));
-        assert_eq!(notice(12, &[]), Notice::Ping);
-        assert_eq!(notice(6, &[0; 8]), Notice::Nothing);
-        assert_eq!(notice(99, &[]), Notice::Nothing);
+        assert_eq!(notice(10, &[0, 0, 0, 5]), StreamNotice::Exited(5, None));
+        assert_eq!(notice(12, &[]), StreamNotice::Ping);
+        assert_eq!(notice(6, &[0; 8]), StreamNotice::Nothing);
+        assert_eq!(notice(99, &[]), StreamNotice::Nothing);
     }
 
     #[test]

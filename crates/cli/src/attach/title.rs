@@ -18,11 +18,6 @@ use swb_wire::control::{
     Operation, StreamFrame,
 };
 
-/// Characters of the program's title that are shown.
-const PROGRAM_TITLE: usize = 80;
-/// Bytes read at once: an event has a few hundred.
-const READ: usize = 4096;
-
 /// The replies that come before the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Awaited {
@@ -86,7 +81,7 @@ impl SessionTitle {
     /// Takes what has arrived.
     pub(super) fn receive(&mut self) {
         let Some((socket, frames)) = &mut self.link else { return };
-        let mut bytes = [0; READ];
+        let mut bytes = [0; limits::TITLE_READ];
         match rustix::io::read(socket, &mut bytes) {
             Err(Errno::AGAIN | Errno::INTR) => return,
             Ok(0) | Err(_) => {
@@ -173,7 +168,7 @@ fn connect(socket: &Path, session: &str) -> Option<OwnedFd> {
     (sent == requests.len()).then_some(socket)
 }
 
-/// Whether a state says nothing: a program that is no agent, or a command that may be over in a moment.
+/// Whether a state is not worth showing: a program that is no agent, or a command that may be over in a moment.
 fn is_plain(state: AgentState) -> bool {
     matches!(state, AgentState::Starting | AgentState::Unknown | AgentState::Exited)
 }
@@ -185,7 +180,7 @@ fn title(session: &str, state: AgentState, program: &str) -> String {
         AgentState::Exited => "ended",
         state => state.as_str(),
     };
-    let program: String = printable(program).chars().take(PROGRAM_TITLE).collect();
+    let program: String = printable(program).chars().take(limits::PROGRAM_TITLE).collect();
     let session = printable(session);
     if program.trim().is_empty() {
         format!("{session}: {state}")

@@ -78,7 +78,7 @@ pub(super) fn run(
     if chat_loop.is_dismissed() {
         eprint_line(format_args!("[the daemon was shut down; `swb chat` starts it again]"));
     } else if code == 0 && !chat_loop.state.is_idle() {
-        super::farewell(&chat_loop.state.name, chat_loop.state.is_unsaved());
+        super::print_how_to_continue(&chat_loop.state.name, chat_loop.state.is_unsaved());
     }
     Ok(code)
 }

@@ -30,7 +30,7 @@ use swb_wire::control::ChatAgentItem;
 /// The agent that stands for the user's shell; it answers if no other is configured or installed.
 const SHELL_AGENT: &str = "shell";
 
-/// The conversation or session that the user means; a name for a new one, or at another server, is what it says.
+/// The conversation or session that the user means; a name for a new one, or at another server, is taken as it is.
 fn meant(context: &Context, args: &args::ChatArgs, name: String) -> Result<String, Failure> {
     if args.new || args.socket.is_some() { Ok(name) } else { context.conversation(name) }
 }
@@ -157,7 +157,7 @@ pub(crate) fn dollars(price: f64) -> f64 {
 }
 
 /// Prints how to return to the conversation.
-fn farewell(name: &str, unsaved: bool) {
+fn print_how_to_continue(name: &str, unsaved: bool) {
     if unsaved {
         eprint_line(format_args!(
             "[conversation {name} stays in memory, not on disk (/save); `swb chat {name}` continues it]"

@@ -116,17 +116,17 @@ pub(super) fn run(
     if let Some(other) = &opened.instead_of {
         eprint_line(format_args!("[new conversation {}, because {other} is in use]", opened.name));
     }
-    // The user has named no conversation, so it is said which one this is.
+    // The user has named no conversation, so the name of this one is printed.
     if opened.resumed && args.name.is_none() && !json {
         let agent = opened.agent.as_deref().filter(|agent| !agent.is_empty());
         let answers = agent.map(|agent| format!(", in which {agent} answers")).unwrap_or_default();
         eprint_line(format_args!("[continues conversation {}{answers}; --new starts another]", opened.name));
     }
-    // The user has chosen no agent, so it is said who runs what was typed.
+    // The user has chosen no agent, so the program that runs the input is printed.
     if !opened.resumed && args.agent.is_none() && opened.agent.as_deref() == Some(SHELL_AGENT) && !json {
         eprint_line(format_args!(
             "[no other agent is configured: your shell answers in conversation {}; `swb chat --help` and \
-             docs/agents.md say how to use an agent]",
+             docs/agents.md describe how to use an agent]",
             opened.name
         ));
     }

@@ -2,18 +2,18 @@
 
 /// The commands with what they do, as `/help` and the completion list them.
 pub(super) const COMMANDS: [(&str, &str); 12] = [
-    ("/new", "start another session"),
-    ("/sessions", "list this directory's sessions"),
-    ("/resume NAME", "continue another session"),
+    ("/new", "start another conversation"),
+    ("/sessions", "list this directory's conversations"),
+    ("/resume NAME", "continue another conversation"),
     ("/clear", "clear the conversation"),
-    ("/save [TITLE]", "save this session"),
+    ("/save [TITLE]", "save this conversation"),
     ("/stop", "stop the answer (Ctrl+C)"),
     ("/agent [NAME]", "choose another agent, or list the agents"),
     ("/model NAME", "use another model"),
     ("/tools", "show the last tool call in full (Ctrl+O)"),
-    ("/takeover", "become the owner of this session"),
+    ("/takeover", "become the owner of this conversation"),
     ("/help", "list the commands"),
-    ("/quit", "leave and keep the session (Ctrl+D)"),
+    ("/quit", "exit and keep the conversation (Ctrl+D)"),
 ];
 
 /// What the keys do, as `/help` lists them.
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_prompts() {
+    fn commands_are_distinguished_from_prompts() {
         assert_eq!(parse("/save My title "), TypedLine::Command(SlashCommand::Save(Some("My title".into()))));
         assert_eq!(parse("/save"), TypedLine::Command(SlashCommand::Save(None)));
         assert_eq!(parse("/agent claude"), TypedLine::Command(SlashCommand::Agent("claude".into())));

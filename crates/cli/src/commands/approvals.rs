@@ -15,8 +15,8 @@ use swb_wire::control::{
     Approval, ApprovalItem, ApprovalKind, ApprovalReply, Approvals, ApprovalsReply, Operation,
 };
 
-/// Names of the parameters that tell best what a tool works on.
-const TELLING: [&str; 10] =
+/// Names of the parameters that show best what a tool works on.
+const DESCRIPTIVE: [&str; 10] =
     ["subject", "command", "cmd", "file_path", "path", "filePath", "url", "domain", "query", "pattern"];
 
 /// The output of `approve --json` and `deny --json`.
@@ -45,7 +45,7 @@ fn list(context: &Context, watch: bool) -> Outcome {
     if watch {
         return watch_list::run(context, || waiting(context), |list| text(list, now(), home));
     }
-    context.answer(&waiting(context)?, |list| text(list, now(), home))?;
+    context.print_result(&waiting(context)?, |list| text(list, now(), home))?;
     Ok(0)
 }
 
@@ -58,7 +58,7 @@ fn show(context: &Context, id: &str) -> Outcome {
     let id = named(&waiting(context)?, id)?.id.clone();
     let request = Approval { approval: id, ack: true, ..Approval::default() };
     let reply: ApprovalReply = context.query(&Operation::Approval(request))?;
-    context.answer(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
+    context.print_result(&reply.approval, |approval| details(approval, now(), &context.paths.home))?;
     Ok(0)
 }
 
@@ -74,7 +74,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
     };
     let _decided: ApprovalReply = context.execute(&Operation::Approval(request))?;
     let (id, session) = (approval.id.clone(), approval.session.clone());
-    context.answer(&Decided { id, session, approved, option }, |decided| {
+    context.print_result(&Decided { id, session, approved, option }, |decided| {
         let verb = if approved { "Approved" } else { "Denied" };
         format!("{verb} {} in '{}'.\n", printable(&approval.tool), printable(&decided.session))
     })?;
@@ -139,7 +139,7 @@ fn warnings(list: &[ApprovalItem]) -> String {
 
 /// The request on one line.
 pub(crate) fn what(approval: &ApprovalItem) -> String {
-    let description = TELLING.iter().find_map(|key| match approval.parameters.get(key)? {
+    let description = DESCRIPTIVE.iter().find_map(|key| match approval.parameters.get(key)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {
             let words: Option<Vec<String>> =

@@ -52,7 +52,9 @@ pub(super) fn run(context: &Context, mut args: args::AskArgs) -> Outcome {
             Ok(TIMED_OUT)
         }
         (AskResult::Ready, _) => {
-            context.answer(&json!({"session": args.name, "turn_id": null, "text": ""}), |_| String::new())?;
+            context.print_result(&json!({"session": args.name, "turn_id": null, "text": ""}), |_| {
+                String::new()
+            })?;
             Ok(0)
         }
         (AskResult::Asking, _) => asks(context, &args.name, reply.detail.as_deref(), reply.more.as_deref()),
@@ -107,7 +109,7 @@ fn show(context: &Context, earlier: Vec<TurnObject>, found: TurnObject, raw: boo
         if let Some(fields) = json.as_object_mut() {
             fields.insert("earlier".to_owned(), serde_json::to_value(&earlier)?);
         }
-        context.answer(&json, |_| String::new())?;
+        context.print_result(&json, |_| String::new())?;
         return Ok(exit_code(context, &answer));
     }
     for turn in &earlier {
@@ -156,7 +158,7 @@ fn asks(context: &Context, session: &str, detail: Option<&str>, more: Option<&st
         if let Some(prompt) = more {
             asks["more"] = prompt.into();
         }
-        context.answer(&asks, |_| String::new())?;
+        context.print_result(&asks, |_| String::new())?;
         return Ok(FailureKind::Asks.exit_code());
     }
     // What the program drew must not control the user's terminal.

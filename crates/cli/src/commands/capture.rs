@@ -20,7 +20,7 @@ pub(super) fn run(context: &Context, args: &args::CaptureArgs) -> Outcome {
     let reply: CaptureReply =
         context.query(&Operation::Capture(captured(&context.turn(args.id.clone())?)))?;
     let captured = Captured { turn_id: reply.turn_id, bytes: reply.size };
-    context.answer(&captured, |captured| {
+    context.print_result(&captured, |captured| {
         format!("Captured {} ({})", captured.turn_id, table::count(captured.bytes, "byte"))
     })?;
     Ok(0)

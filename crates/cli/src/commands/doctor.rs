@@ -14,7 +14,7 @@ const COLUMNS: usize = 100;
 pub(super) fn run(context: &Context) -> Outcome {
     let report = doctor::examine(context);
     let coloured = wants_colours() && isatty(stdout());
-    context.answer_coloured(&report, |report| report.text(coloured, columns()))?;
+    context.print_coloured_result(&report, |report| report.text(coloured, columns()))?;
     Ok(report.exit_code())
 }
 

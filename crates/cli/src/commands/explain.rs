@@ -12,7 +12,7 @@ use swb_wire::control::{Explain, ExplainReply, Operation, TextSource};
 pub(super) fn run(context: &Context, args: args::ExplainArgs) -> Outcome {
     let session = context.session_or_reported(args.name)?;
     let reply: ExplainReply = context.query(&Operation::Explain(Explain { session }))?;
-    context.answer(&reply, |reply| text(reply, table::now()))?;
+    context.print_result(&reply, |reply| text(reply, table::now()))?;
     Ok(0)
 }
 

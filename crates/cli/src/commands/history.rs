@@ -70,7 +70,7 @@ fn list(context: &Context, scope: &HistoryScope) -> Outcome {
             break;
         }
     }
-    context.answer(&all, |all| text(all, now(), &context.paths.home, scope.all))?;
+    context.print_result(&all, |all| text(all, now(), &context.paths.home, scope.all))?;
     Ok(0)
 }
 
@@ -81,7 +81,7 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
         hit.conversation = priced(std::mem::take(&mut hit.conversation));
     }
     let bold = !context.json && isatty(stdout());
-    context.answer_coloured(&found.hits, |hits| hits_text(hits, now(), bold))?;
+    context.print_coloured_result(&found.hits, |hits| hits_text(hits, now(), bold))?;
     // As `grep` does.
     Ok(u8::from(found.hits.is_empty()))
 }
@@ -98,7 +98,7 @@ fn whole(context: &Context, session: &str) -> Result<ConversationReply, Failure>
 
 fn show(context: &Context, session: String) -> Outcome {
     let whole = whole(context, &session)?;
-    context.answer(&whole, |whole| transcript::text(whole, &context.paths.home))?;
+    context.print_result(&whole, |whole| transcript::text(whole, &context.paths.home))?;
     Ok(0)
 }
 
@@ -117,7 +117,7 @@ fn remove(context: &Context, names: Vec<String>) -> Outcome {
         let forget = Operation::Forget(Forget { session: session.clone() });
         let _: OkReply = context.execute(&forget).map_err(|failure| known(failure, session))?;
     }
-    context.answer(&Removed { removed: names }, |_| String::new())?;
+    context.print_result(&Removed { removed: names }, |_| String::new())?;
     Ok(0)
 }
 

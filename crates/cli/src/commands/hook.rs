@@ -25,7 +25,7 @@ pub(super) fn run(args: &args::HookArgs) -> u8 {
     std::thread::spawn(move || {
         let from_event = || given.map_or_else(from_stdin, |text| event(&text));
         if let Some(state) = state.or_else(from_event) {
-            drop(tell(session, state));
+            drop(report_state(session, state));
         }
         let _told = done.send(());
     });
@@ -33,7 +33,7 @@ pub(super) fn run(args: &args::HookArgs) -> u8 {
     0
 }
 
-fn tell(session: String, state: HookState) -> Result<(), Failure> {
+fn report_state(session: String, state: HookState) -> Result<(), Failure> {
     let context = Context::from_env("swb", None, false)?;
     // Not by way of the context, which has something to say to root.
     let found = match ControlClient::inherited()? {

@@ -70,7 +70,7 @@ fn status(context: &Context, agents: &[AgentName]) -> Outcome {
             }
         })
         .collect();
-    context.answer(&all, |all| status_text(all, &context.paths.home))?;
+    context.print_result(&all, |all| status_text(all, &context.paths.home))?;
     Ok(0)
 }
 
@@ -108,7 +108,7 @@ fn change(context: &Context, args: &args::ChangeArgs, install: bool) -> Outcome 
         all.push(changed(context, args, integration, &path, &change, install)?);
     }
     if context.json {
-        context.answer(&all, |_| String::new())?;
+        context.print_result(&all, |_| String::new())?;
     }
     Ok(0)
 }
@@ -157,7 +157,7 @@ fn changed(
     Ok(result)
 }
 
-/// Prints text for people; JSON says the same at the end.
+/// Prints text for people; JSON has the same at the end.
 fn say(context: &Context, text: &str) -> Result<(), Failure> {
     if context.json { Ok(()) } else { print_text(text) }
 }

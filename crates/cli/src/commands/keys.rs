@@ -19,6 +19,6 @@ pub(super) fn run(context: &Context, args: args::KeysArgs) -> Outcome {
     let request =
         Keys { session: session.clone(), pty: Some(args.pty), keys: args.keys, literal: args.literal };
     let reply: KeysReply = context.execute(&Operation::Keys(request))?;
-    context.answer(&Pressed { session, bytes: reply.bytes }, |_| String::new())?;
+    context.print_result(&Pressed { session, bytes: reply.bytes }, |_| String::new())?;
     Ok(0)
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &args::KillArgs) -> Outcome {
             Err(failure) => return Err(failure),
         }
     }
-    context.answer(&result, text)?;
+    context.print_result(&result, text)?;
     Ok(code)
 }
 
@@ -60,7 +60,7 @@ fn all(context: &Context, force: bool) -> Outcome {
     let ended = ended(sessions);
     let _: OkReply = context.execute(&Operation::Kill(Kill { session: None, all: true, force }))?;
     let result = Killed { killed, ended, failed: Vec::new() };
-    context.answer(&result, |result| {
+    context.print_result(&result, |result| {
         if result.killed.is_empty() { "No sessions.\n".to_owned() } else { text(result) }
     })?;
     Ok(0)

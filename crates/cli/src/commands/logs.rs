@@ -3,7 +3,7 @@
 use crate::args;
 use crate::attach::Position;
 use crate::attach::inbox::Inbox;
-use crate::attach::stream_protocol::{ControlStream, Notice, StreamProtocol};
+use crate::attach::stream_protocol::{ControlStream, StreamNotice, StreamProtocol};
 use crate::console::print_bytes;
 use crate::context::Context;
 use crate::error::{Failure, FailureKind, Outcome};
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: args::LogsArgs) -> Outcome {
     let shown = args.tail.map_or(bytes.as_slice(), |lines| tail(&bytes, lines));
     if context.json {
         let text = String::from_utf8_lossy(shown).into_owned();
-        context.answer(&LogPrinter { session, pty: args.pty, offset: end, text }, |_| String::new())?;
+        context.print_result(&LogPrinter { session, pty: args.pty, offset: end, text }, |_| String::new())?;
         return Ok(0);
     }
     print_bytes(shown)?;
@@ -91,8 +91,10 @@ fn read_to_end(socket: &UnixStream, begin: Offset) -> Result<(Vec<u8>, Offset), 
         }
         if let Some(message) = inbox.next_message().map_err(odd)? {
             match ControlStream.understand(&message) {
-                Notice::End | Notice::Exited(..) | Notice::Detached => return Ok((bytes, position.offset())),
-                Notice::Lagged(Some(offset)) => position.lagged(offset, false),
+                StreamNotice::End | StreamNotice::Exited(..) | StreamNotice::Detached => {
+                    return Ok((bytes, position.offset()));
+                }
+                StreamNotice::Lagged(Some(offset)) => position.lagged(offset, false),
                 _ => {}
             }
             continue;

@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &args::LsArgs) -> Outcome {
         return watch_list::run(context, || rows(context, args), list);
     }
     let rows = rows(context, args)?;
-    context.answer(&rows, |rows| text(rows, table::now(), &context.paths.home, &ListForm::of(args)))?;
+    context.print_result(&rows, |rows| text(rows, table::now(), &context.paths.home, &ListForm::of(args)))?;
     Ok(0)
 }
 
@@ -131,12 +131,17 @@ fn text(rows: &[SessionRow], now: u64, home: &Path, form: &ListForm) -> String {
     out
 }
 
+fn column_of(
+    rows: &[&SessionRow],
+    title: &'static str,
+    fit: Fit,
+    cell: &dyn Fn(&SessionRow) -> String,
+) -> Column {
+    Column { title, fit, cells: rows.iter().map(|row| cell(row)).collect() }
+}
+
 fn live_columns(rows: &[&SessionRow], now: u64, home: &Path) -> Vec<Column> {
-    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| Column {
-        title,
-        fit,
-        cells: rows.iter().map(|row| cell(row)).collect(),
-    };
+    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| column_of(rows, title, fit, cell);
     vec![
         column("NAME", Fit::Whole, &|row| row.name.clone()),
         column("STATUS", Fit::Leave(4), &SessionRow::status_cell),
@@ -153,11 +158,7 @@ fn live_columns(rows: &[&SessionRow], now: u64, home: &Path) -> Vec<Column> {
 }
 
 fn ended_columns(rows: &[&SessionRow], now: u64, home: &Path) -> Vec<Column> {
-    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| Column {
-        title,
-        fit,
-        cells: rows.iter().map(|row| cell(row)).collect(),
-    };
+    let column = |title, fit, cell: &dyn Fn(&SessionRow) -> String| column_of(rows, title, fit, cell);
     vec![
         column("NAME", Fit::Whole, &|row| row.name.clone()),
         column("STATUS", Fit::Whole, &SessionRow::status_cell),

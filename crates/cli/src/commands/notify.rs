@@ -19,7 +19,7 @@ struct Muted {
     until: Option<u64>,
 }
 
-/// The output of `notify status --json`: the reply without what says that it is one.
+/// The output of `notify status --json`: the reply without the field `ok`.
 #[derive(Debug, Serialize)]
 struct Status {
     on: Vec<NotificationKind>,
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, args: args::NotifyArgs) -> Outcome {
             let NotificationsReply { on, finished_after, means, quiet_hours, quiet, muted, .. } =
                 context.query(&Operation::Notifications(Notifications {}))?;
             let status = Status { on, finished_after, means, quiet_hours, quiet, muted };
-            context.answer(&status, |status| status_text(status, now()))?;
+            context.print_result(&status, |status| status_text(status, now()))?;
         }
         NotifyCommand::Mute { name, time } => {
             let seconds = time.map(|time| time.as_secs());
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, args: args::NotifyArgs) -> Outcome {
         }
         NotifyCommand::Test => {
             let reply: NotifyTestReply = context.execute(&Operation::NotifyTest(NotifyTest {}))?;
-            context.answer(&reply.results, |results| test_text(results))?;
+            context.print_result(&reply.results, |results| test_text(results))?;
             return Ok(u8::from(reply.results.iter().any(|result| result.error.is_some())));
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, args: args::NotifyArgs) -> Outcome {
 
 fn mute(context: &Context, mute: Mute) -> Result<(), crate::error::Failure> {
     let MuteReply { session, muted, until, .. } = context.execute(&Operation::Mute(mute))?;
-    context.answer(&Muted { session, muted, until }, |muted| mute_text(muted, now()))
+    context.print_result(&Muted { session, muted, until }, |muted| mute_text(muted, now()))
 }
 
 fn mute_text(muted: &Muted, now: u64) -> String {

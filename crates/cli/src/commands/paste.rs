@@ -18,6 +18,6 @@ pub(super) fn run(context: &Context, mut args: args::PasteArgs) -> Outcome {
     let request =
         Paste { session: args.name.clone(), verbatim: args.verbatim, raw: args.raw, force: args.force };
     let _: OkReply = context.execute(&Operation::Paste(request))?;
-    context.answer(&Pasted { session: args.name }, |_| String::new())?;
+    context.print_result(&Pasted { session: args.name }, |_| String::new())?;
     Ok(0)
 }

@@ -49,14 +49,14 @@ pub(super) fn run(context: &Context, mut args: args::RecordArgs) -> Outcome {
         signals,
     )?;
     let file = args.file.display();
-    tell(format_args!("recording session '{}' to {file}; Ctrl+C stops", args.name));
+    print_status(format_args!("recording session '{}' to {file}; Ctrl+C stops", args.name));
     recording.follow(follower)?;
-    tell(format_args!("recorded {:.1} s to {file}", recording.begun.elapsed().as_secs_f64()));
+    print_status(format_args!("recorded {:.1} s to {file}", recording.begun.elapsed().as_secs_f64()));
     Ok(0)
 }
 
 /// Prints progress if standard error is a terminal; programs that read it expect errors only.
-fn tell(line: std::fmt::Arguments<'_>) {
+fn print_status(line: std::fmt::Arguments<'_>) {
     if isatty(stderr()) {
         eprint_line(format_args!("swb: {line}"));
     }

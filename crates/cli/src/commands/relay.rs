@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, args: args::RelayArgs) -> Outcome {
         submitted: args.submit,
         warning: reply.warning,
     };
-    context.answer(&relayed, |_| String::new())?;
+    context.print_result(&relayed, |_| String::new())?;
     Ok(0)
 }
 

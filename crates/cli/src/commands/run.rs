@@ -46,7 +46,8 @@ pub(super) fn run(context: &Context, args: args::RunArgs) -> Outcome {
     }
     let created = session::create(context, request)?;
     let started = Started { session: created.session, pid: created.pid, workspace };
-    context
-        .answer(&started, |started| format!("Started session {} (pid {})", started.session, started.pid))?;
+    context.print_result(&started, |started| {
+        format!("Started session {} (pid {})", started.session, started.pid)
+    })?;
     Ok(0)
 }

@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
         _ => {
             let screen = reply.screen.unwrap_or_default();
             let shown = Shown { session: reply.session, pty: reply.pty, offset: reply.offset, screen };
-            context.answer(&shown, |_| String::new())?;
+            context.print_result(&shown, |_| String::new())?;
         }
     }
     Ok(0)

@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, args: args::SendArgs) -> Outcome {
         chunk = next_chunk(&mut input)?;
     }
     bytes += usize::from(args.enter);
-    context.answer(&Sent { session, bytes }, |_| String::new())?;
+    context.print_result(&Sent { session, bytes }, |_| String::new())?;
     Ok(0)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: args::ServeArgs) -> Outcome {
     }
     // A QR code is for people who look at a terminal.
     let width = tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    context.answer_coloured(&served, |served| text(served, width, Paint::of_terminal()))?;
+    context.print_coloured_result(&served, |served| text(served, width, Paint::of_terminal()))?;
     Ok(0)
 }
 
@@ -77,7 +77,7 @@ fn stop(context: &Context) -> Outcome {
         }
         None => 0,
     };
-    context.answer(&Stopped { stopped }, |stopped| match stopped.stopped {
+    context.print_result(&Stopped { stopped }, |stopped| match stopped.stopped {
         0 => "No web server was running.\n".to_owned(),
         1 => "Stopped the web server.\n".to_owned(),
         count => format!("Stopped {count} web servers.\n"),
@@ -145,7 +145,7 @@ fn text(served: &Served, width: Option<usize>, paint: Paint) -> String {
 /// How a QR code is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
-    /// Black on white, whatever the terminal's colours are.
+    /// Black on white, independent of the terminal's colours.
     Colours,
     /// With the terminal's own colours, which have to be light on dark.
     Blocks,

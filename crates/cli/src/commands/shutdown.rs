@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
         running = Some(context.connect()?);
     }
     let Some(mut control) = running else {
-        context.answer(&Stopped { stopped: false, killed: false, forgotten: None }, |_| {
+        context.print_result(&Stopped { stopped: false, killed: false, forgotten: None }, |_| {
             "No daemon is running.\n".to_owned()
         })?;
         return Ok(0);
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
     if !control.wait_for_end(limits::SHUTDOWN) {
         eprint_line(format_args!("{}: the daemon is still shutting down", context.program));
     }
-    context.answer(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
+    context.print_result(&Stopped { stopped: true, killed: args.kill, forgotten }, |stopped| {
         let sessions = if stopped.killed { "all sessions were killed" } else { "sessions keep running" };
         let forgotten = match stopped.forgotten {
             None => String::new(),

@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context) -> Outcome {
         }
     };
     let code = if status.daemon.is_some() { 0 } else { NOT_RUNNING };
-    context.answer(&status, |status| text(status, table::now()))?;
+    context.print_result(&status, |status| text(status, table::now()))?;
     Ok(code)
 }
 

@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
     match args.command.unwrap_or(TokenCommand::Ls) {
         TokenCommand::Ls => {
             let reply: TokensReply = context.query(&Operation::Tokens(Tokens {}))?;
-            context.answer(&reply.tokens, |all| text(all, now(), &context.paths.home))?;
+            context.print_result(&reply.tokens, |all| text(all, now(), &context.paths.home))?;
         }
         TokenCommand::Add { role, session, workspace, expires, label } => {
             let workspace = workspace.map(|dir| context::workspace(Some(&dir))).transpose()?;
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, args: args::TokenArgs) -> Outcome {
             let TokenReply { token_id: id, token, role, label, expires, .. } =
                 context.execute(&Operation::Token(token))?;
             let added = Added { id, token, role, label, expires };
-            context.answer(&added, |added| format!("{}\n", added.token))?;
+            context.print_result(&added, |added| format!("{}\n", added.token))?;
             // For people; a script reads the token alone.
             if std::io::stdout().is_terminal() {
                 for url in serve::addresses_for(context, &added.token)? {

@@ -101,7 +101,7 @@ pub(super) fn run(context: &Context, args: args::TrustArgs) -> Outcome {
         false => Err(Failure::general("the list of trusted files is full")
             .hint("`swb trust --list` shows it; `swb trust --revoke DIR` removes a file from it")),
     })?;
-    context.answer(&trusted, |trusted| format!("Trusted {}/{COOPFILE}", shown(&trusted.directory)))?;
+    context.print_result(&trusted, |trusted| format!("Trusted {}/{COOPFILE}", shown(&trusted.directory)))?;
     Ok(0)
 }
 
@@ -122,7 +122,7 @@ fn list(context: &Context) -> Outcome {
         state: CoopfileState::of(directory, digest),
     });
     let listed: Vec<ListedCoopfile> = listed.collect();
-    context.answer(&listed, |listed| {
+    context.print_result(&listed, |listed| {
         if listed.is_empty() {
             return "No trusted files.".to_owned();
         }
@@ -147,7 +147,7 @@ fn revoke(context: &Context, dir: Option<&Path>) -> Outcome {
             Err(Failure::general(text).hint("`swb trust --list` shows the trusted files"))
         }
     })?;
-    context.answer(&Revoked { directory }, |revoked| {
+    context.print_result(&Revoked { directory }, |revoked| {
         format!("No longer trusted: {}/{COOPFILE}", shown(&revoked.directory))
     })?;
     Ok(0)

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: TunnelArgs) -> Outcome {
                 }
                 None => Vec::new(),
             };
-            context.answer(&tunnels, |all| list(all))?;
+            context.print_result(&tunnels, |all| list(all))?;
             Ok(0)
         }
         (Some(TunnelCommand::Revoke { tunnel }), _) => {
@@ -265,7 +265,7 @@ impl<'a> Following<'a> {
         if typed.len() > limits::TUNNEL_ANSWER {
             typed.clear();
             if !std::mem::replace(&mut self.skips, true) {
-                self.complain("this is no answer: the line is too long")?;
+                self.complain("this is not a tunnel's answer: the line is too long")?;
             }
         }
         self.typed = (count > 0).then_some(typed);

@@ -27,7 +27,7 @@ pub(super) fn show(context: &Context, turn: &TurnObject, raw: bool) -> Result<()
     if raw {
         return print_bytes(&turn.content.0);
     }
-    context.answer(turn, |turn| turn.text.clone())
+    context.print_result(turn, |turn| turn.text.clone())
 }
 
 /// The request for a turn that the user has named.
@@ -42,7 +42,7 @@ pub(super) fn captured(id: &str) -> Capture {
     Capture { turn_id, session }
 }
 
-/// Tells the id of a turn from the name of a session: only the former ends in a colon and a number.
+/// Distinguishes the id of a turn from the name of a session: only the former ends in a colon and a number.
 fn which(id: &str) -> (Option<String>, Option<String>) {
     let number =
         |(_, number): (&str, &str)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

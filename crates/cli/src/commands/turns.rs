@@ -10,7 +10,7 @@ use swb_wire::control::{Operation, TurnItem, Turns, TurnsReply};
 pub(super) fn run(context: &Context, args: args::TurnsArgs) -> Outcome {
     let session = context.session_or_here(args.name)?;
     let reply: TurnsReply = context.query(&Operation::Turns(Turns { session, limit: args.limit }))?;
-    context.answer(&reply.turns, |turns| text(turns, table::now()))?;
+    context.print_result(&reply.turns, |turns| text(turns, table::now()))?;
     Ok(0)
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context, args: args::UpgradeArgs) -> Outcome {
         previous: before.daemon.version,
         sessions: after.sessions,
     };
-    context.answer(&upgraded, |upgraded| {
+    context.print_result(&upgraded, |upgraded| {
         let change = match upgraded.version == upgraded.previous {
             true => format!("Restarted the daemon, version {}", upgraded.version),
             false => {

@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, args: args::WaitArgs) -> Outcome {
         turn_id: reply.as_ref().and_then(|reply| reply.turn_id.clone()),
         text: reply.and_then(|reply| reply.text),
     };
-    context.answer(&waited, |_| String::new())?;
+    context.print_result(&waited, |_| String::new())?;
     Ok(if met == WaitOutcome::Timeout { TIMED_OUT } else { 0 })
 }
 

@@ -14,7 +14,7 @@ pub(super) fn run(context: &Context, args: args::WorkspaceArgs) -> Outcome {
     match args.command.unwrap_or(WorkspaceCommand::Ls) {
         WorkspaceCommand::Ls => {
             let reply: WorkspacesReply = context.query(&Operation::Workspaces(Workspaces {}))?;
-            context.answer(&reply.workspaces, |all| text(all, now(), &context.paths.home))?;
+            context.print_result(&reply.workspaces, |all| text(all, now(), &context.paths.home))?;
             Ok(0)
         }
         WorkspaceCommand::Add { dir, context: dirs, agent } => add(context, dir.as_deref(), &dirs, agent),
@@ -36,7 +36,7 @@ fn add(context: &Context, dir: Option<&Path>, dirs: &[PathBuf], agent: Option<St
 
 fn keep(context: &Context, workspace: Workspace) -> Outcome {
     let reply: WorkspaceReply = context.execute(&Operation::Workspace(workspace))?;
-    context.answer(&reply.workspace, |workspace| printable(&workspace.path).into_owned())?;
+    context.print_result(&reply.workspace, |workspace| printable(&workspace.path).into_owned())?;
     Ok(0)
 }
 
@@ -51,7 +51,7 @@ fn remove(context: &Context, named: &[String]) -> Outcome {
         let reply: WorkspaceReply = context.execute(&Operation::Workspace(request))?;
         removed.push(reply.workspace.path);
     }
-    context.answer(&removed, |removed| {
+    context.print_result(&removed, |removed| {
         let line =
             |path: &String| format!("Removed {} from the list\n", short_path(path, &context.paths.home));
         removed.iter().map(line).collect()

@@ -1,7 +1,7 @@
 //! Completion in shells: sessions, agents, profiles and the like are requested from the daemon at each Tab.
 //!
 //! The scripts of `swb completions` run `swb` with [`VARIABLE`] set and the words of the command line as arguments. That
-//! call starts no daemon, prints no error and ends soon, whatever the daemon does ([`crate::limits::COMPLETION`]).
+//! call starts no daemon, prints no error and ends soon even if the daemon hangs ([`crate::limits::COMPLETION`]).
 
 mod names;
 mod shells;
@@ -12,7 +12,7 @@ use clap::CommandFactory;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
 use clap_complete::env::{CompleteEnv, Elvish, Powershell, Shells};
 use clap_complete::{PathCompleter, Shell};
-use shells::{Bash, Fish, Zsh};
+use shells::{BASH, FISH, ZSH};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// The environment variable that makes `swb` complete a command line; its value is the shell's name.
 pub(crate) const VARIABLE: &str = "SWB_COMPLETE";
 
-const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh]);
+const SHELLS: Shells<'static> = Shells(&[&BASH, &Elvish, &FISH, &Powershell, &ZSH]);
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::{Result, Write};
 use std::path::Path;
 
-const BASH: &str = r#"# Completion of swb in bash; made by `swb completions bash`.
+const BASH_SCRIPT: &str = r#"# Completion of swb in bash; made by `swb completions bash`.
 _swb() {
     local rest=$COMP_LINE words=() word i
     COMPREPLY=()
@@ -42,7 +42,7 @@ complete -o bashdefault -o default -o nosort -F _swb swb 2>/dev/null ||
     complete -o bashdefault -o default -F _swb swb
 "#;
 
-const ZSH: &str = r#"#compdef swb
+const ZSH_SCRIPT: &str = r#"#compdef swb
 # Completion of swb in zsh; made by `swb completions zsh`.
 _swb() {
     local -a candidates names directories
@@ -65,7 +65,7 @@ else
 fi
 "#;
 
-const FISH: &str = r#"# Completion of swb in fish; made by `swb completions fish`.
+const FISH_SCRIPT: &str = r#"# Completion of swb in fish; made by `swb completions fish`.
 function __swb_complete
     set -l words (commandline --current-process --tokenize --cut-at-cursor) (commandline --current-token --cut-at-cursor)
     SWB_INDEX=(math (count $words) - 1) VARIABLE=fish PROGRAM -- $words 2>/dev/null
@@ -76,20 +76,26 @@ complete --command swb --no-files --keep-order --arguments '(__swb_complete)'
 /// The variable with the number of the word that is completed.
 const INDEX: &str = "SWB_INDEX";
 
+/// A shell with its script, and how the script reads a candidate.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bash;
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Fish;
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Zsh;
+pub(super) struct CompletedShell {
+    name: &'static str,
+    script: &'static str,
+    line: fn(&CompletionCandidate) -> String,
+}
 
-impl EnvCompleter for Bash {
+pub(super) static BASH: CompletedShell = CompletedShell { name: "bash", script: BASH_SCRIPT, line: value };
+pub(super) static FISH: CompletedShell =
+    CompletedShell { name: "fish", script: FISH_SCRIPT, line: fish_line };
+pub(super) static ZSH: CompletedShell = CompletedShell { name: "zsh", script: ZSH_SCRIPT, line: zsh_line };
+
+impl EnvCompleter for CompletedShell {
     fn name(&self) -> &'static str {
-        "bash"
+        self.name
     }
 
     fn is(&self, name: &str) -> bool {
-        name == self.name()
+        name == self.name
     }
 
     fn write_registration(
@@ -100,7 +106,7 @@ impl EnvCompleter for Bash {
         program: &str,
         out: &mut dyn Write,
     ) -> Result<()> {
-        write_script(BASH, var, program, out)
+        write_script(self.script, var, program, out)
     }
 
     fn write_complete(
@@ -111,86 +117,25 @@ impl EnvCompleter for Bash {
         out: &mut dyn Write,
     ) -> Result<()> {
         for candidate in candidates(command, args, dir)? {
-            writeln!(out, "{}", value(&candidate))?;
+            writeln!(out, "{}", (self.line)(&candidate))?;
         }
         Ok(())
     }
 }
 
-impl EnvCompleter for Fish {
-    fn name(&self) -> &'static str {
-        "fish"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == self.name()
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _: &str,
-        _: &str,
-        program: &str,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        write_script(FISH, var, program, out)
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        dir: Option<&Path>,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        for candidate in candidates(command, args, dir)? {
-            writeln!(out, "{}\t{}", value(&candidate), help(&candidate))?;
-        }
-        Ok(())
-    }
+fn fish_line(candidate: &CompletionCandidate) -> String {
+    format!("{}\t{}", value(candidate), help(candidate))
 }
 
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        "zsh"
+fn zsh_line(candidate: &CompletionCandidate) -> String {
+    let (value, help) = (value(candidate), help(candidate));
+    if value.ends_with('/') {
+        return value;
     }
-
-    fn is(&self, name: &str) -> bool {
-        name == self.name()
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _: &str,
-        _: &str,
-        program: &str,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        write_script(ZSH, var, program, out)
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        dir: Option<&Path>,
-        out: &mut dyn Write,
-    ) -> Result<()> {
-        for candidate in candidates(command, args, dir)? {
-            let (value, help) = (value(&candidate), help(&candidate));
-            if value.ends_with('/') {
-                writeln!(out, "{value}")?;
-                continue;
-            }
-            // A colon is between a candidate and its description.
-            let value = value.replace('\\', "\\\\").replace(':', "\\:");
-            let help = help.replace('\\', "\\\\");
-            writeln!(out, "{value}{}{help}", if help.is_empty() { "" } else { ":" })?;
-        }
-        Ok(())
-    }
+    // A colon is between a candidate and its description.
+    let value = value.replace('\\', "\\\\").replace(':', "\\:");
+    let help = help.replace('\\', "\\\\");
+    format!("{value}{}{help}", if help.is_empty() { "" } else { ":" })
 }
 
 fn write_script(script: &str, variable: &str, program: &str, out: &mut dyn Write) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The agents that are installed, and their versions.
 
-use super::{Finding, Place};
+use super::{DoctorContext, Finding};
 use crate::integration::program::in_path;
 use crate::limits;
 use crate::sys;
@@ -13,7 +13,7 @@ const NONE: &str = "agents";
 pub(super) const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "aider"];
 
 /// Looks for the agents and asks each for its version, all at the same time.
-pub(super) fn check(_place: &Place) -> Vec<Finding> {
+pub(super) fn check(_place: &DoctorContext) -> Vec<Finding> {
     let installed: Vec<(&'static str, PathBuf)> =
         AGENTS.into_iter().filter_map(|agent| Some((agent, in_path(agent)?))).collect();
     if installed.is_empty() {
@@ -56,5 +56,9 @@ fn version(agent: &'static str, path: &std::path::Path) -> Finding {
 
 fn no_answer(agent: &'static str) -> Finding {
     let seconds = limits::DOCTOR_PROGRAM.as_secs();
-    Finding::warning(agent, format!("no answer to --version within {seconds} s"), "run it to see why")
+    Finding::warning(
+        agent,
+        format!("it has not replied to --version within {seconds} s"),
+        "run it to see why",
+    )
 }

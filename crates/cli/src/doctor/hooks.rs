@@ -1,13 +1,13 @@
 //! Whether the agents report their state through hooks.
 
-use super::{Finding, Place};
+use super::{DoctorContext, Finding};
 use crate::integration::program::{in_hooks, in_path};
 use crate::integration::{HookState, Integration, edit};
 
 const HOOKS: &str = "hooks";
 
 /// Checks the hooks of each agent that is installed.
-pub(super) fn check(place: &Place) -> Vec<Finding> {
+pub(super) fn check(place: &DoctorContext) -> Vec<Finding> {
     let installed = Integration::ALL.into_iter().filter(|one| in_path(one.name()).is_some());
     let findings: Vec<Finding> = installed.map(|integration| hook(integration, place)).collect();
     match findings.is_empty() {
@@ -16,7 +16,7 @@ pub(super) fn check(place: &Place) -> Vec<Finding> {
     }
 }
 
-fn hook(integration: Integration, place: &Place) -> Finding {
+fn hook(integration: Integration, place: &DoctorContext) -> Finding {
     let name = integration.name();
     let install = format!("`swb integration install {name}`");
     let path = integration.path(&place.paths.home, |variable| std::env::var_os(variable));

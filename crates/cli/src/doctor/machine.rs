@@ -1,7 +1,7 @@
 //! What the machine and the login offer: directories, configuration, what happens at logout, confinement.
 
 use super::processes::keeper_pid;
-use super::{Finding, Place};
+use super::{DoctorContext, Finding};
 use crate::limits;
 use crate::sys;
 use rustix::fs::{Access, access};
@@ -21,7 +21,7 @@ const NAMESPACES: &str = "user namespaces";
 const SOCKET_PATH: usize = 108;
 
 /// The directories of sockets and of state.
-pub(super) fn directories(place: &Place) -> Vec<Finding> {
+pub(super) fn directories(place: &DoctorContext) -> Vec<Finding> {
     let mut findings = vec![runtime_directory(place)];
     let socket = place.paths.control_socket();
     if socket.as_os_str().len() >= SOCKET_PATH {
@@ -43,7 +43,7 @@ pub(super) fn directories(place: &Place) -> Vec<Finding> {
     findings
 }
 
-fn runtime_directory(place: &Place) -> Finding {
+fn runtime_directory(place: &DoctorContext) -> Finding {
     let dir = place.paths.run_dir();
     if let Some(why) = unusable(&dir).or_else(|| too_open(&dir)) {
         return Finding::problem(
@@ -86,7 +86,7 @@ fn too_open(dir: &Path) -> Option<String> {
 }
 
 /// The configuration file.
-pub(super) fn configuration(place: &Place) -> Vec<Finding> {
+pub(super) fn configuration(place: &DoctorContext) -> Vec<Finding> {
     let file = place.config_file.display();
     let finding = match swb_daemon::Config::load(&place.config_file, place.config_named) {
         Ok(_) if place.config_file.exists() => Finding::ok("configuration", file.to_string()),
@@ -101,7 +101,7 @@ pub(super) fn configuration(place: &Place) -> Vec<Finding> {
 }
 
 /// What happens to sessions at logout.
-pub(super) fn logout(place: &Place) -> Vec<Finding> {
+pub(super) fn logout(place: &DoctorContext) -> Vec<Finding> {
     let runtime = place.paths.runtime.as_ref();
     if !runtime.is_some_and(|runtime| runtime.join("systemd/private").exists()) {
         return vec![Finding::ok(
@@ -146,7 +146,7 @@ fn scope(unit: &str) -> Finding {
 }
 
 /// What confines commands of agents.
-pub(super) fn confinement(place: &Place) -> Vec<Finding> {
+pub(super) fn confinement(place: &DoctorContext) -> Vec<Finding> {
     let landlock = match guard::can_confine() {
         true => Finding::ok(LANDLOCK, "commands of agents are confined to their workspace"),
         false => Finding::warning(

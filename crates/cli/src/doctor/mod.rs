@@ -58,7 +58,7 @@ impl Finding {
 
 /// All findings; the output of `doctor --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct DoctorReport {
     /// Whether there is no problem.
     ok: bool,
     problems: usize,
@@ -70,7 +70,7 @@ pub(crate) struct Report {
 
 /// What the checks need to know; each has a copy of its own.
 #[derive(Debug, Clone)]
-struct Place {
+struct DoctorContext {
     paths: Paths,
     config_file: PathBuf,
     /// Whether the user has named the configuration file.
@@ -79,7 +79,7 @@ struct Place {
     exe: PathBuf,
 }
 
-type Group = (&'static str, fn(&Place) -> Vec<Finding>);
+type Group = (&'static str, fn(&DoctorContext) -> Vec<Finding>);
 
 /// In the order in which they are shown.
 const GROUPS: [Group; 8] = [
@@ -94,17 +94,17 @@ const GROUPS: [Group; 8] = [
 ];
 
 /// Runs all checks.
-pub(crate) fn examine(context: &Context) -> Report {
-    let place = Place {
+pub(crate) fn examine(context: &Context) -> DoctorReport {
+    let place = DoctorContext {
         paths: context.paths.clone(),
         config_file: context.config_path(),
         config_named: context.config_file.is_some(),
         exe: start_daemon::own_program(),
     };
-    Report::new(run_all(&GROUPS, &place, limits::DOCTOR))
+    DoctorReport::new(run_all(&GROUPS, &place, limits::DOCTOR))
 }
 
-fn run_all(groups: &[Group], place: &Place, limit: Duration) -> Vec<Finding> {
+fn run_all(groups: &[Group], place: &DoctorContext, limit: Duration) -> Vec<Finding> {
     let deadline = Instant::now() + limit;
     let running: Vec<(&'static str, Receiver<Vec<Finding>>)> = groups
         .iter()
@@ -130,7 +130,7 @@ fn unfinished(name: &'static str, limit: Duration) -> Finding {
     )
 }
 
-impl Report {
+impl DoctorReport {
     fn new(checks: Vec<Finding>) -> Self {
         let count = |level| checks.iter().filter(|finding| finding.status == level).count();
         let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
@@ -203,9 +203,14 @@ fn wrap(out: &mut String, text: &str, at: usize, indent: usize, columns: usize) 
 mod tests {
     use super::*;
 
-    fn place() -> Place {
+    fn place() -> DoctorContext {
         let paths = Paths::from_env(|key| (key == "HOME").then(|| "/nowhere".into())).unwrap();
-        Place { config_file: paths.config_file(), paths, config_named: false, exe: "/bin/false".into() }
+        DoctorContext {
+            config_file: paths.config_file(),
+            paths,
+            config_named: false,
+            exe: "/bin/false".into(),
+        }
     }
 
     #[test]
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn people_see_what_to_do() {
-        let report = Report::new(vec![
+        let report = DoctorReport::new(vec![
             Finding::ok("daemon", "pid 5"),
             Finding::warning("linger", "sessions end", "`loginctl enable-linger`"),
         ]);
@@ -237,7 +242,7 @@ mod tests {
         No problems, 1 warning.
         ");
         assert_eq!(report.exit_code(), 0);
-        let report = Report::new(vec![Finding::problem("home", "a\x1b[2Jb", "x")]);
+        let report = DoctorReport::new(vec![Finding::problem("home", "a\x1b[2Jb", "x")]);
         assert_eq!(report.exit_code(), 1);
         assert!(
             !report.text(true, 80).contains("\x1b[2J")
@@ -250,7 +255,7 @@ mod tests {
     #[test]
     fn long_texts_are_wrapped_behind_the_name() {
         let finding = Finding::warning("hooks", "one two three four five six seven", "do this and do that");
-        insta::assert_snapshot!(Report::new(vec![finding]).text(false, 40), @"
+        insta::assert_snapshot!(DoctorReport::new(vec![finding]).text(false, 40), @"
         warning  hooks  one two three four five
                         six seven
                         -> do this and do that

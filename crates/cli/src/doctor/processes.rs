@@ -2,7 +2,7 @@
 //!
 //! A socket that systemd listens on is not connected to while no daemon runs: that would start one.
 
-use super::{Finding, Place};
+use super::{DoctorContext, Finding};
 use crate::control_client::ControlClient;
 use crate::error::Failure;
 use crate::limits;
@@ -22,7 +22,7 @@ const PORT: &str = "web port";
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Everything about our running processes.
-pub(super) fn check(place: &Place) -> Vec<Finding> {
+pub(super) fn check(place: &DoctorContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut web = Vec::new();
     if waits_in_systemd(&place.paths) {
@@ -84,7 +84,7 @@ fn program_of(pid: u32) -> Program {
     }
 }
 
-/// What tells a process's program file from all others, even after it was replaced.
+/// What identifies a process's program file, even after it was replaced.
 fn file_of(process: &str) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(format!("/proc/{process}/exe")).ok()?;
     Some((metadata.dev(), metadata.ino()))
@@ -159,7 +159,7 @@ fn is_waiting(states: &str) -> bool {
 }
 
 /// Whether `swb serve` can have the port that it would use.
-fn port(place: &Place, served: &[WebStatus]) -> Finding {
+fn port(place: &DoctorContext, served: &[WebStatus]) -> Finding {
     if let Some(server) = served.first() {
         let more = if served.len() > 1 { format!(", and {} more", served.len() - 1) } else { String::new() };
         return Finding::ok(PORT, format!("the daemon serves {}:{}{more}", server.host, server.port));

@@ -1,6 +1,6 @@
 //! The terminal that this command runs in: its name, colours, encoding and size, and what is around it.
 
-use super::{Finding, Place};
+use super::{DoctorContext, Finding};
 use crate::limits;
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{isatty, tcgetwinsize};
@@ -28,7 +28,7 @@ struct TerminalFacts {
 }
 
 /// Checks the terminal, if there is one.
-pub(super) fn check(_place: &Place) -> Vec<Finding> {
+pub(super) fn check(_place: &DoctorContext) -> Vec<Finding> {
     let size = [stdout(), stdin(), stderr()].into_iter().find(|fd| isatty(fd));
     match size {
         Some(terminal) => {
@@ -117,7 +117,7 @@ fn colours(facts: &TerminalFacts) -> Finding {
     }
     Finding::warning(
         COLOURS,
-        format!("16 at most, as TERM={term} says"),
+        format!("16 at most, according to TERM={term}"),
         "`export TERM=xterm-256color` if your terminal has more (in tmux: `set -g default-terminal tmux-256color`)",
     )
 }

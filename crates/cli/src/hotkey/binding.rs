@@ -14,7 +14,7 @@ pub(crate) struct Modifiers {
 
 /// A key that can be bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum BindableKey {
     /// `A` to `Z`, in upper case.
     Letter(u8),
     /// `0` to `9`, as ASCII.
@@ -87,7 +87,7 @@ const MODIFIER_NAMES: [(&str, Modifiers); 7] = {
 #[derive(Debug, Clone)]
 pub(crate) struct KeyBinding {
     pub(crate) modifiers: Modifiers,
-    pub(crate) key: Key,
+    pub(crate) key: BindableKey,
     /// The names that the user chose, in the usual letter case.
     text: String,
 }
@@ -104,7 +104,7 @@ pub(crate) enum BindingError {
 }
 
 impl KeyBinding {
-    /// Whether both are the same keys, whatever names they were given.
+    /// Whether both are the same keys, even if their names differ.
     pub(crate) fn same_keys(&self, other: &Self) -> bool {
         (self.modifiers, self.key) == (other.modifiers, other.key)
     }
@@ -151,17 +151,17 @@ impl fmt::Display for KeyBinding {
 }
 
 /// A key, and the name to show for it.
-fn parse_key(name: &str) -> Option<(String, Key)> {
+fn parse_key(name: &str) -> Option<(String, BindableKey)> {
     if let Some((known, key)) = KEY_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-        return Some(((*known).to_owned(), Key::Named(*key)));
+        return Some(((*known).to_owned(), BindableKey::Named(*key)));
     }
     let upper = name.to_ascii_uppercase();
     let key = match upper.as_bytes() {
-        [letter @ b'A'..=b'Z'] => Key::Letter(*letter),
-        [digit @ b'0'..=b'9'] => Key::Digit(*digit),
+        [letter @ b'A'..=b'Z'] => BindableKey::Letter(*letter),
+        [digit @ b'0'..=b'9'] => BindableKey::Digit(*digit),
         [b'F', b'1'..=b'9', ..] => {
             let number = upper.get(1..)?.parse().ok()?;
-            (1..=12).contains(&number).then_some(Key::Function(number))?
+            (1..=12).contains(&number).then_some(BindableKey::Function(number))?
         }
         _ => return None,
     };

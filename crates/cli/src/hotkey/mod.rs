@@ -3,7 +3,7 @@
 //! `binding.rs` and `action.rs` define which keys do what, `focus.rs` which session a window shows, and
 //! `request_sequence.rs` which requests a key causes; none of them does I/O. [`desktop`] has the interfaces of window
 //! systems; [`x11`] and [`tmux`] implement them. This module connects them, in this order: arguments, broker, window
-//! system, keys. Whatever ends the client, its keys are released.
+//! system, keys. However the client ends, its keys are released.
 
 mod action;
 mod binding;

@@ -27,12 +27,12 @@ pub(super) enum Effect {
     /// Store this content in the clipboard of the desktop, and call [`RequestSequence::stored`].
     Store(Vec<u8>),
     /// Show this to the user.
-    Report(Report),
+    Report(KeyReport),
 }
 
 /// The outcome of one press, as a line of text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct KeyReport {
     pub(super) line: String,
     pub(super) is_error: bool,
 }
@@ -263,12 +263,12 @@ fn no_session(action: HotkeyAction, why: &str) -> Effect {
 
 fn succeeded(action: HotkeyAction, what: &str) -> Effect {
     let line = format!("{}: {}", action.name(), printable(what));
-    Effect::Report(Report { line, is_error: false })
+    Effect::Report(KeyReport { line, is_error: false })
 }
 
 fn failed(action: HotkeyAction, why: &str) -> Effect {
     let line = format!("{} failed: {}", action.name(), printable(why));
-    Effect::Report(Report { line, is_error: true })
+    Effect::Report(KeyReport { line, is_error: true })
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(super) fn remove(text: &str) -> Result<String, String> {
         property.remove();
     }
     let rest = root.to_string();
-    // Such a file was ours alone, or said nothing.
+    // Such a file was ours alone, or empty.
     Ok(if settings.properties().is_empty() && is_bare(&rest) { String::new() } else { rest })
 }
 

@@ -112,7 +112,7 @@ impl Integration {
         }
     }
 
-    /// The file without the hooks; `None` if nothing is left that anybody but us has written.
+    /// The file without the hooks; `None` if nothing is left but what we have written.
     pub(crate) fn uninstall(self, text: &str) -> Result<Option<String>, String> {
         let rest = match self.agent {
             AgentName::Claude | AgentName::Gemini => json_hooks::remove(text)?,
@@ -152,7 +152,7 @@ impl Integration {
     }
 }
 
-/// Whether a hook's command is ours, whatever the place of swb was.
+/// Whether a hook's command is ours, with any path of swb.
 fn is_ours(command: &str) -> bool {
     command.trim_end().strip_suffix(HOOK).is_some_and(|program| program.contains("swb"))
 }
@@ -214,7 +214,7 @@ mod tests {
                 let own = |text: &str| text.contains("say done");
                 assert_eq!((own(&added), own(&rest)), (own(text), own(text)), "{name}: {rest}");
                 let without_space = |text: &str| text.split_whitespace().collect::<String>();
-                // A file that says nothing is taken for ours; `edit.rs` restores it from its backup.
+                // An empty file is taken for ours; `edit.rs` restores it from its backup.
                 let says_nothing = text.chars().all(|char| char.is_whitespace() || "{}".contains(char));
                 let expected = if says_nothing { "" } else { text };
                 assert_eq!(without_space(&rest), without_space(expected), "{name}: {added}");

@@ -196,7 +196,7 @@ fn restart(context: &Context, args: PtyArgs) -> Outcome {
     let session = named(args.session)?;
     let reply: RestartReply =
         context.execute(&Operation::Restart(Restart { session: session.clone(), pty: Some(args.pty) }))?;
-    context.answer(&Restarted { session, pty: reply.pty, pid: reply.pid }, |restarted| {
+    context.print_result(&Restarted { session, pty: reply.pty, pid: reply.pid }, |restarted| {
         format!("Restarted {} (pid {})\n", restarted.session, restarted.pid)
     })?;
     Ok(0)
@@ -205,8 +205,9 @@ fn restart(context: &Context, args: PtyArgs) -> Outcome {
 fn list_terminals(context: &Context, session: Option<String>) -> Outcome {
     let reply: SessionLsReply =
         context.query(&Operation::SessionLs(SessionLs { session: named(session)? }))?;
-    context
-        .answer(&Terminals { session: reply.session, ptys: reply.ptys }, |terminals| text(&terminals.ptys))?;
+    context.print_result(&Terminals { session: reply.session, ptys: reply.ptys }, |terminals| {
+        text(&terminals.ptys)
+    })?;
     Ok(0)
 }
 
@@ -214,7 +215,7 @@ fn kill_terminal(context: &Context, session: Option<String>, pty: PtyId) -> Outc
     let session = named(session)?;
     let _: OkReply =
         context.execute(&Operation::SessionKill(SessionKill { session: session.clone(), pty }))?;
-    context.answer(&KilledJson { session, pty }, |killed| {
+    context.print_result(&KilledJson { session, pty }, |killed| {
         format!("Killed terminal {} of {}\n", killed.pty, killed.session)
     })?;
     Ok(0)

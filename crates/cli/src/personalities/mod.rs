@@ -16,7 +16,7 @@ const PERSONALITIES: [(&str, EntryPoint); 3] =
 
 /// The program for these arguments; `None` for `swb` itself.
 pub(crate) fn entry_point(args: &[OsString]) -> Option<EntryPoint> {
-    // The daemon is started by the path of the running program, whatever its name.
+    // The daemon is started by the path of the running program, which may have any name.
     if args.get(1).is_some_and(|verb| verb == "daemon") {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::TopChoice;
 use super::clock;
-use super::link::Link;
+use super::link::TopLink;
 use super::preview::SessionPreview;
 use super::requests::Requests;
 use super::terminal::ListTerminal;
@@ -52,7 +52,7 @@ impl<'a> Browser<'a> {
     pub(super) fn open(context: &'a Context, top: Top) -> Result<Self, Failure> {
         // Connected first: if that fails, the message belongs on the user's own screen.
         let mut requests = Requests::default();
-        requests.connected(Link::open(context)?);
+        requests.connected(TopLink::open(context)?);
         panics::keep_for_later();
         // Install the handlers before the terminal changes, so that no signal can leave it changed.
         let signals = Signals::catch(&[SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGWINCH, SIGCONT])?;
@@ -114,8 +114,8 @@ impl<'a> Browser<'a> {
         let standard_input = stdin();
         let mut fds: Vec<PollFd<'_>> =
             vec![PollFd::new(&standard_input, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
-        fds.extend(self.events.link.as_ref().map(Link::poll_fd));
-        fds.extend(self.preview.as_ref().and_then(SessionPreview::link).map(Link::poll_fd));
+        fds.extend(self.events.link.as_ref().map(TopLink::poll_fd));
+        fds.extend(self.preview.as_ref().and_then(SessionPreview::link).map(TopLink::poll_fd));
         self.requests.poll_fds(&mut fds);
         let woken = match poll(&mut fds, self.sleep().map(timespec).as_ref()) {
             Ok(woken) => woken,

@@ -11,7 +11,7 @@ use swb_wire::control::{self, ClientControl, Operation};
 
 /// A connection after the handshake.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct TopLink {
     stream: UnixStream,
     frames: LengthPrefixed,
     /// What the socket has not taken yet.
@@ -19,7 +19,7 @@ pub(super) struct Link {
     closed: bool,
 }
 
-impl Link {
+impl TopLink {
     /// Connects; starts the daemon if none is running.
     pub(super) fn open(context: &Context) -> Result<Self, Failure> {
         Self::over(context.connect()?.into_stream())

@@ -1,6 +1,6 @@
 //! The screen of the selected session: a watcher whose window is the part of the terminal beside the list.
 
-use super::link::Link;
+use super::link::TopLink;
 use crate::context::Context;
 use crate::session::runs_below;
 use swb_types::Size;
@@ -11,7 +11,7 @@ use swb_wire::control::{self, Attach, Attached, Operation, StreamFrame};
 #[derive(Debug)]
 pub(super) struct SessionPreview {
     pub(super) session: String,
-    link: Option<Link>,
+    link: Option<TopLink>,
     attached: bool,
     size: Size,
     screen: Option<Screen>,
@@ -21,7 +21,7 @@ pub(super) struct SessionPreview {
 impl SessionPreview {
     /// Watches a session through a window of this size.
     pub(super) fn open(context: &Context, session: &str, size: Size) -> Self {
-        let mut link = Link::reopen(context);
+        let mut link = TopLink::reopen(context);
         let request = Attach {
             session: session.to_owned(),
             cols: Some(size.cols()),
@@ -60,7 +60,7 @@ impl SessionPreview {
     }
 
     /// The connection, to wait for.
-    pub(super) fn link(&self) -> Option<&Link> {
+    pub(super) fn link(&self) -> Option<&TopLink> {
         self.link.as_ref()
     }
 
@@ -81,7 +81,7 @@ impl SessionPreview {
         let Some(link) = &mut self.link else { return false };
         link.move_bytes();
         let mut changed = false;
-        while let Some(frame) = self.link.as_mut().and_then(Link::frame) {
+        while let Some(frame) = self.link.as_mut().and_then(TopLink::frame) {
             changed = true;
             if self.attached {
                 self.take(frame);
@@ -89,7 +89,7 @@ impl SessionPreview {
                 self.begin(&frame);
             }
         }
-        if self.link.as_ref().is_some_and(Link::is_closed) {
+        if self.link.as_ref().is_some_and(TopLink::is_closed) {
             // What was seen last stays; a session that comes back is watched again.
             self.link = None;
         }

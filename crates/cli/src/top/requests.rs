@@ -1,6 +1,6 @@
 //! The requests of the list: quick ones in a row over one connection, those that may take long over one each.
 
-use super::link::Link;
+use super::link::TopLink;
 use crate::context::Context;
 use crate::limits;
 use rustix::event::PollFd;
@@ -29,15 +29,15 @@ pub(super) enum Purpose {
 /// Requests on their way.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    quick: Option<Link>,
+    quick: Option<TopLink>,
     /// What the replies on `quick` are for, in order.
     expected: VecDeque<Purpose>,
-    slow: Vec<(Link, Purpose)>,
+    slow: Vec<(TopLink, Purpose)>,
 }
 
 impl Requests {
     /// Uses a connection for quick requests; those sent before get no reply.
-    pub(super) fn connected(&mut self, link: Link) {
+    pub(super) fn connected(&mut self, link: TopLink) {
         self.quick = Some(link);
         self.expected.clear();
     }
@@ -54,8 +54,8 @@ impl Requests {
 
     /// Sends a request whose reply comes at once; reconnects if the daemon closed the connection because it was idle.
     pub(super) fn ask(&mut self, context: &Context, request: &Operation, purpose: Purpose) {
-        if self.quick.as_ref().is_none_or(Link::is_closed) {
-            let Some(link) = Link::reopen(context) else { return };
+        if self.quick.as_ref().is_none_or(TopLink::is_closed) {
+            let Some(link) = TopLink::reopen(context) else { return };
             self.connected(link);
         }
         if let Some(quick) = &mut self.quick {
@@ -74,7 +74,7 @@ impl Requests {
         if self.slow.len() >= limits::TOP_ACTIONS {
             return Err("too many requests are under way; wait for one of them");
         }
-        let mut link = Link::reopen(context).ok_or("the daemon is not running")?;
+        let mut link = TopLink::reopen(context).ok_or("the daemon is not running")?;
         link.send(request);
         self.slow.push((link, purpose));
         Ok(())
@@ -109,7 +109,7 @@ impl Requests {
 
     /// What to wait for.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
-        fds.extend(self.quick.as_ref().map(Link::poll_fd));
+        fds.extend(self.quick.as_ref().map(TopLink::poll_fd));
         fds.extend(self.slow.iter().map(|(link, _)| link.poll_fd()));
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn approval(item: &ApprovalItem, home: &Path) -> ApprovalRow {
     let workspace = table::short_path(&item.workspace, home);
     let dialog = item.parameters.get("detail").and_then(serde_json::Value::as_str);
     let mut details = match dialog.filter(|_| item.kind == ApprovalKind::Terminal) {
-        // What the terminal shows says it all.
+        // The terminal shows all of it.
         Some(shown) => shown.lines().map(str::to_owned).collect(),
         None => parameters(item),
     };

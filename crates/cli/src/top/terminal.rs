@@ -2,6 +2,7 @@
 
 use crate::console::print_bytes;
 use crate::error::Failure;
+use crate::limits;
 use crate::terminal::raw::RawMode;
 use crate::terminal::size;
 use swb_tui::top::{Buffer, Rect, TerminalLook, changes};
@@ -32,8 +33,7 @@ impl ListTerminal {
     /// An empty picture of the terminal's size.
     pub(super) fn blank() -> Buffer {
         let size = size::current().unwrap_or(Size::DEFAULT);
-        // No window is larger; a terminal that reports one must not cost memory.
-        let (cols, rows) = (size.cols().min(1000), size.rows().min(500));
+        let (cols, rows) = (size.cols().min(limits::TOP_COLS), size.rows().min(limits::TOP_ROWS));
         Buffer::empty(Rect::new(0, 0, cols, rows))
     }
 

@@ -1,7 +1,7 @@
 //! What the list learns: events, and the replies to its requests.
 
 use super::browser::Browser;
-use super::link::Link;
+use super::link::TopLink;
 use super::preview::SessionPreview;
 use super::requests::Purpose;
 use super::rows;
@@ -18,7 +18,7 @@ use swb_wire::control::{
 /// The stream of events.
 #[derive(Debug)]
 pub(super) struct EventLink {
-    pub(super) link: Option<Link>,
+    pub(super) link: Option<TopLink>,
     /// Whether the daemon has accepted the request.
     following: bool,
     /// When to connect again.
@@ -35,7 +35,7 @@ impl Default for EventLink {
 impl Browser<'_> {
     /// Follows the events, also again after the connection was lost.
     pub(super) fn follow_events(&mut self) {
-        let Some(mut link) = Link::reopen(self.context) else {
+        let Some(mut link) = TopLink::reopen(self.context) else {
             self.events.retry = Some(Instant::now() + self.events.pause);
             self.events.pause = (self.events.pause * 2).min(limits::TOP_RETRY);
             return;
@@ -63,7 +63,7 @@ impl Browser<'_> {
                 self.dirty = true;
             }
         }
-        if self.events.link.as_ref().is_some_and(Link::is_closed) {
+        if self.events.link.as_ref().is_some_and(TopLink::is_closed) {
             self.events = EventLink { retry: Some(Instant::now()), ..EventLink::default() };
             self.top.set_lost(true);
             self.preview = None;

@@ -121,7 +121,7 @@ impl BrokerConnection {
     }
 
     /// Deregisters the session, and waits briefly for the broker's reply.
-    pub(super) fn farewell(&mut self) {
+    pub(super) fn deregister(&mut self) {
         self.registration.leave();
         let end = Instant::now() + limits::BROKER_GOODBYE;
         while !self.registration.has_left() {

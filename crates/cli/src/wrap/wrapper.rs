@@ -120,7 +120,7 @@ impl Wrapper {
             let woken = self.wait()?;
             self.turn(woken)?;
         };
-        self.link.farewell();
+        self.link.deregister();
         self.raw = None;
         Ok(ending)
     }
@@ -347,7 +347,7 @@ impl Wrapper {
     }
 }
 
-/// Time for the line rules: Unix time at the start, then monotonic, whatever happens to the system's clock.
+/// Time for the line rules: Unix time at the start, then monotonic, so that a change of the system's clock does not matter.
 #[derive(Debug)]
 struct WrapClock {
     unix: Time,

@@ -16,7 +16,7 @@ const STOP: Duration = Duration::from_secs(2);
 const NO_METHOD: i32 = -32601;
 const BAD_PARAMS: i32 = -32602;
 const NOT_FOUND: i32 = -32002;
-/// Error of JSON-RPC for what cannot be told: the line would be too long.
+/// Error of JSON-RPC for what cannot be sent: the line would be too long.
 const TOO_LONG: i32 = -32603;
 
 /// A daemon with a scripted agent that has these arguments.
@@ -342,7 +342,7 @@ fn an_agent_that_cannot_load_gets_a_transcript() {
     let swb = scripted_with(&["--no-load"]);
     let mut client = swb.chat_in("talk");
     assert_eq!(client.answer_to("my name is Ada"), "you said: my name is Ada");
-    assert_eq!(client.answer_to("prompt"), "prompt", "an agent that remembers is told nothing twice");
+    assert_eq!(client.answer_to("prompt"), "prompt", "an agent that remembers gets nothing twice");
     failure(&mut client, "crash");
     let prompt = client.answer_to("prompt");
     assert!(
@@ -397,7 +397,7 @@ fn the_length_of_a_line_is_limited() {
     assert_eq!(client.answer_to("say:again"), "again");
 }
 
-/// An agent that reads a file as often at the same time as a prompt says before it takes any answer, and tells of each
+/// An agent that reads a file as often at the same time as a prompt names before it takes any reply, and reports each
 /// how long it is or with which error it was refused.
 const READER: &str = r#"
 import json, sys
@@ -479,8 +479,8 @@ fn a_stop_works_in_every_state_of_an_agent() {
     }
 }
 
-// SS-55: also before it has said a word. Nobody listens to a stop while an agent is opened for the first time: the
-// engine itself loses its patience.
+// SS-55: also before it has sent anything. No agent receives a stop while it is opened for the first time: the
+// engine itself times out.
 #[test]
 fn a_stop_works_while_an_agent_starts() {
     let swb = scripted_with(&["--mute", "--pid", "pid"]);

@@ -78,7 +78,7 @@ else:
 print("end")
 "#;
 
-/// A daemon with an agent that may use `swb`, whose commands may run our program; `client` talks to the agent.
+/// A daemon with an agent that may use `swb`, whose commands may run our program; `client` sends prompts to the agent.
 struct Rig {
     client: ChatClient,
     swb: Swb,

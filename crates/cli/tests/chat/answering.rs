@@ -153,7 +153,7 @@ fn a_shell_is_recognised_by_its_program() {
             assert!(said(&output).contains("would run each line"), "{agent} {args}: {}", said(&output));
         }
     }
-    // Sessions with a terminal, whatever runs in it by now.
+    // Sessions with a terminal, with any program in it by now.
     for (name, script) in
         [("direct", "exec sh"), ("below", "sh; true"), ("later", "printf go; read x; exec sh")]
     {
@@ -171,7 +171,7 @@ fn a_shell_is_recognised_by_its_program() {
         }
     }
     assert_not_run(&swb);
-    // The daemon checks, whatever its client does.
+    // The daemon checks, even if its client does not.
     let mut client = swb.chat_at("direct");
     let prompt = json!({"content": "touch pwned", "options": {"piped": true}});
     let answer = client.ask("chat_send", prompt);

@@ -17,21 +17,21 @@ fn scripted() -> Swb {
     Swb::scripted(EXE, "")
 }
 
-/// A terminal in which somebody talks.
+/// A terminal in which a user chats.
 fn terminal(swb: &Swb, args: &[&str]) -> Terminal {
     let mut terminal = Terminal::start(swb.command(&[&["chat"], args].concat()), 90, 30);
     terminal.until("› ");
     terminal
 }
 
-/// Says something; what was shown before is forgotten.
+/// Sends a prompt; what was shown before is forgotten.
 fn say(terminal: &mut Terminal, text: &str) {
     terminal.forget();
     terminal.type_in(text.as_bytes());
     terminal.type_in(ENTER.as_bytes());
 }
 
-/// Says something and waits for the end of the answer.
+/// Sends a prompt and waits for the end of the answer.
 fn ask(terminal: &mut Terminal, text: &str) {
     say(terminal, text);
     terminal.until("— ");
@@ -459,7 +459,7 @@ fn ctrl_c_stops_the_answer_and_the_conversation_continues() {
     assert!(shown(&terminal).contains("\x1b[3mand\x1b[m"));
     terminal.type_in(CTRL_C);
     terminal.until("press Ctrl+C again to leave");
-    // Another key in between, then both at the same moment, whatever the machine is doing.
+    // Another key in between, then both at the same moment, even on a busy machine.
     terminal.type_in(b"x\x7f\x03\x03");
     assert_eq!(terminal.wait(), 0);
     terminal.assert_modes_restored();
@@ -631,7 +631,7 @@ fn an_observer_watches_and_can_take_over() {
     let mut owner = swb.chat_in("shared");
     let mut terminal = terminal(&swb, &["shared"]);
     terminal.until("you are watching");
-    // What an agent says cannot act on the terminal.
+    // What an agent answers cannot act on the terminal.
     owner.answer_to("say:a\x1b]0;title\x07\u{9b}2Jb");
     terminal.until(r"a\u{1b}]0;title\u{7}\u{9b}2Jb");
     terminal.until("— ");

@@ -54,7 +54,7 @@ fn conversations_are_listed_live_and_saved() {
     let _silent = talk(&swb, "q", "silent", &[]);
     one.ok("session_save", json!({"name": "greetings"}));
     let all = history(&swb, &["--all"]);
-    // What was saved under a title has changed last; what nobody has said anything in is no history.
+    // What was saved under a title has changed last; a conversation without messages is not in the history.
     assert_eq!(names(&all), ["one", "two"]);
     assert_eq!((&all[0]["title"], &all[0]["messages"]), (&json!("greetings"), &json!(4)));
     assert_eq!(names(&history(&swb, &["-w", p])), ["one"]);
@@ -79,7 +79,7 @@ fn conversations_are_listed_live_and_saved() {
     );
 }
 
-// SS-45, SS-46: the terminal outlives the daemon, and so does what was said in it.
+// SS-45, SS-46: the terminal outlives the daemon, and so do the messages in it.
 #[test]
 fn a_saved_conversation_continues_with_its_terminal() {
     let mut swb = Swb::new(EXE);
@@ -236,7 +236,7 @@ fn workspaces_are_listed_and_stored() {
     swb.start_daemon();
     let kept = find(swb.json(&["workspace", "ls"]), p).unwrap();
     assert_eq!((&kept["agent"], &kept["context_dirs"]), (&json!("scripted"), &json!([docs])));
-    // What is not said stays as it is.
+    // What is not given stays as it is.
     swb.ok(&["workspace", "add", p]);
     assert_eq!(find(swb.json(&["workspace"]), p).unwrap()["agent"], "scripted");
     let unknown = swb.run(&["workspace", "add", p, "--agent", "nobody"]);

@@ -96,7 +96,7 @@ fn an_answer_is_sent_while_it_grows() {
     let id = client.prompt("for n in 1 2 3; do echo line $n; sleep 1; done");
     let begun = Instant::now();
     client.until("line 1");
-    assert!(begun.elapsed() < Duration::from_millis(2500), "it was told at once, not with the rest");
+    assert!(begun.elapsed() < Duration::from_millis(2500), "it was sent at once, not with the rest");
     let rest = client.generation(&id);
     assert_eq!(rest.status(), "completed");
     let said: String =
@@ -119,7 +119,7 @@ fn a_running_program_can_be_stopped() {
     assert_eq!(client.answer_to("echo again"), "again", "the same shell goes on");
 }
 
-// A program that ignores Ctrl+C is not said to have stopped.
+// A program that ignores Ctrl+C is not reported as stopped.
 #[test]
 fn a_program_that_goes_on_after_a_stop_is_reported() {
     let swb = with_shell();
@@ -184,7 +184,7 @@ fn an_agent_forgets_a_conversation_that_is_cleared() {
     client.ok("chat_clear", json!({}));
     client.ok("session_delete", json!({"session_id": "sh"}));
     gone(&swb, "sh");
-    // A terminal that was there before is somebody else's.
+    // A terminal that was there before belongs to another user.
     start(&swb, "mine", &["sh"], "ready");
     let mut client = swb.chat_at("mine");
     client.answer_to("kept=yes");
@@ -343,7 +343,7 @@ fn a_screen_agent_answers() {
     assert_eq!(client.answer_to("say hello there"), "hello there");
     let long = client.chat("lines 5");
     assert_eq!(long.text(), "line 1\nline 2\nline 3\nline 4\nline 5", "{long:?}");
-    assert!(long.all("chat_message").len() > 3, "it was told in parts: {long:?}");
+    assert!(long.all("chat_message").len() > 3, "it was sent in parts: {long:?}");
     // The parts of an answer come from the screen, so all of it does.
     assert_eq!(client.answer_to("note a **bold** word"), "a bold word");
     assert_eq!(client.answer_to("say bye"), "bye");
@@ -385,7 +385,7 @@ fn a_dialog_is_an_approval_and_the_decision_presses_its_key() {
         let text: String =
             generation.all("chat_message").iter().filter_map(|chunk| chunk["content"].as_str()).collect();
         assert!(text.ends_with(&format!("it {said}")), "{decision}: {text}");
-        assert!(!text.contains("Waiting"), "what still changes is not told: {text}");
+        assert!(!text.contains("Waiting"), "what still changes is not sent: {text}");
     }
 }
 

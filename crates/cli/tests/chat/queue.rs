@@ -146,9 +146,9 @@ fn long_approvals_fit_into_a_reply() {
 
 // ---- terminals ----
 
-/// A session whose agent asks in a dialog that nobody talks about in a conversation.
+/// A session whose agent asks in a dialog that belongs to no conversation.
 fn painter(swb: &Swb, name: &str, prompt: &str) -> Value {
-    // The command's name says nothing about it.
+    // The command's name does not reveal it.
     swb.ok(&["run", "-d", "-n", name, "--profile", "claude", "--", "python3", PAINTER]);
     becomes(swb, name, "ready");
     swb.ok(&["send", name, prompt, "--enter"]);

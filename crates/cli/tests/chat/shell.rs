@@ -14,7 +14,7 @@ fn without_agents() -> Swb {
 }
 
 #[test]
-fn the_shell_has_its_own_prompt_and_says_who_answers() {
+fn the_shell_has_its_own_prompt_and_shows_who_answers() {
     let swb = without_agents();
     let mut terminal = Terminal::start(swb.command(&["chat"]), 100, 30);
     terminal.until("\x1b[1;33m$ \x1b[m");
@@ -35,7 +35,7 @@ fn the_shell_has_its_own_prompt_and_says_who_answers() {
 }
 
 #[test]
-fn a_change_of_the_agent_says_who_answers() {
+fn a_change_of_the_agent_shows_who_answers() {
     let swb = Swb::scripted(EXE, "");
     let mut terminal = Terminal::start(swb.command(&["chat", "--new"]), 100, 30);
     terminal

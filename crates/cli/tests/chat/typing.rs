@@ -29,7 +29,7 @@ fn tab_completes_commands() {
     let mut terminal = terminal(&swb, &[]);
     terminal.type_in(b"/");
     terminal.until_screen("all commands", |text| {
-        text.contains("/sessions") && text.contains("start another session")
+        text.contains("/sessions") && text.contains("start another conversation")
     });
     terminal.type_in(b"s");
     terminal.until_screen("those with s", |text| text.contains("/sessions") && !text.contains("/takeover"));

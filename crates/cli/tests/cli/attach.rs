@@ -128,7 +128,7 @@ fn the_detach_key_can_be_configured() {
         terminal.type_in(key);
         assert_eq!(terminal.wait(), 0);
     }
-    // What is said on the command line wins.
+    // The command line wins.
     let mut terminal = attach(&swb, &["main", "--detach-key", "C-y"]);
     terminal.until("ready");
     terminal.type_in(b"\x18\x19");
@@ -247,7 +247,7 @@ fn output_after_a_gap_is_not_lost() {
     terminal.until("ready");
     terminal.type_in(b"_");
     terminal.until("ready\x1b]2;x");
-    // Nobody reads, so some of it is gone for this terminal.
+    // The client does not read, so some of it is gone for this terminal.
     wait_for("a gap", || (swb.session("main")?["offset"].as_u64()? > 8_000_000).then_some(()));
     until_text(&mut terminal, "readyEND");
     let count = shown(&terminal).matches('x').count();
@@ -270,7 +270,7 @@ fn a_gap_in_piped_output_is_reported() {
     assert!(shown(&terminal).ends_with("END\r\r\ncode 0\r\n"), "{:?}", shown(&terminal));
 }
 
-// ---- looking on ----
+// ---- watching ----
 
 #[test]
 fn a_watcher_neither_types_nor_resizes() {
@@ -335,7 +335,7 @@ fn several_clients_see_the_same_and_type_into_the_same() {
         }
     }
     assert_eq!(swb.session("main").expect("it runs")["clients"], 4);
-    // One leaves, one is closed, one is killed: nobody else notices.
+    // One leaves, one is closed, one is killed: no other client notices.
     terminals[0].type_in(CTRL_BRACKET);
     assert_eq!(terminals[0].wait(), 0);
     terminals[1].close();
@@ -370,7 +370,7 @@ fn the_size_of_the_window_reaches_the_program() {
         terminal.resize(cols, rows);
         terminal.until(&format!("{rows} {cols}\r\n"));
     }
-    // The newest change wins, whoever makes it; a newcomer brings its size along.
+    // The newest change wins, from any client; a newcomer brings its size along.
     let mut other = Terminal::start(swb.command(&["attach", "main"]), 90, 33);
     other.until("33 90");
     terminal.resize(70, 22);
@@ -729,7 +729,7 @@ fn a_session_cannot_attach_to_itself() {
     );
 }
 
-/// A script that only reads must not change the size for those who look on.
+/// A script that only reads must not change the size for those who watch.
 #[test]
 fn attaching_without_a_terminal_keeps_the_size() {
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));

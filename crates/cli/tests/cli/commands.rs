@@ -148,7 +148,7 @@ fn kill_ends_one_or_several() {
     let pids = ["a", "b", "c"].map(|name| swb.script(name, "sleep 600"));
     assert_eq!(swb.ok(&["kill", "a"]), "Killed session a\n");
     assert!(!is_alive(pids[0]) && is_alive(pids[1]));
-    // One that cannot be ended keeps nobody from ending the others.
+    // One that cannot be ended does not keep the command from ending the others.
     let output = swb.run(&["kill", "b", "nobody", "c"]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(text(&output.stdout), "Killed session b\nKilled session c\n");
@@ -180,7 +180,7 @@ fn kill_removes_ended_sessions() {
     let swb = Swb::start(EXE);
     swb.run(&["run", "-n", "done", "--", "true"]);
     assert_eq!(swb.json(&["ls"])[0]["name"], "done");
-    // It cannot be restarted, and the error says how to start it again; coop's clients are told what coop tells them.
+    // It cannot be restarted, and the error shows how to start it again; coop's clients get coop's own error.
     let restart = json!({"cmd": "restart", "session": "done"});
     let refused = swb.control().ask(&restart);
     assert_eq!(refused["error"], "SESSION_ENDED", "{refused}");
@@ -345,7 +345,7 @@ fn logs_follow_through_the_daemons_death_and_never_type() {
     swb.ok(&["send", "main", "", "--enter"]);
     terminal.until("after");
     assert!(!swb.ok(&["logs", "main"]).contains("not for"));
-    // Ctrl+C is for the follower, as its terminal is nobody else's.
+    // Ctrl+C is for the follower, as its terminal has no other program.
     terminal.type_in(b"\x03");
     assert_eq!(terminal.wait(), 130);
     assert_eq!(swb.session("main").expect("it runs on")["status"], "running");
@@ -482,7 +482,7 @@ fn an_unknown_session_is_exit_code_3_everywhere() {
     }
 }
 
-// ---- nobody listens any more ----
+// ---- the reader has left ----
 
 #[test]
 fn a_broken_pipe_is_not_reported() {
@@ -574,7 +574,7 @@ fn unix_now() -> u64 {
     std::time::UNIX_EPOCH.elapsed().expect("a date").as_secs()
 }
 
-/// A pipe that nobody will ever read.
+/// A pipe without a reader.
 fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -243,14 +243,14 @@ fn a_daemon_that_does_not_start_is_exit_code_4() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let dialects = swb.status()["dialects"].clone();
     let coop = dialects.as_array().expect("a list").iter().find(|dialect| dialect["name"] == "coop").cloned();
-    assert_eq!(coop.expect("it is told")["state"], "off");
+    assert_eq!(coop.expect("it is reported")["state"], "off");
 }
 
 #[test]
 fn a_daemon_start_that_hangs_times_out_with_exit_code_4() {
     let swb = Swb::new(EXE);
     std::fs::create_dir_all(swb.paths().run_dir()).expect("a directory");
-    // Somebody else is about to start the daemon and does not get anywhere.
+    // Another process is about to start the daemon and does not succeed.
     let lock = std::fs::File::create(swb.paths().run_dir().join("start.lock")).expect("a file");
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
     let began = Instant::now();

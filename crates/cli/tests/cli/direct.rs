@@ -8,7 +8,7 @@ use swb_testkit::{Swb, Terminal, is_alive, signal, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
-/// Numbers its lines, as many as each line it is typed says.
+/// Numbers its lines, as many as each line of its input demands.
 const COUNTS: &str = "stty -echo; i=0; printf ready; while read n; do end=$((i+n)); \
                       while [ $i -lt $end ]; do i=$((i+1)); echo \"<$i>\"; done; echo \"done $i\"; done";
 

@@ -9,13 +9,13 @@ use swb_testkit::{LIMIT, QUIET, Swb, Terminal};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
-/// A program that goes on telling, a line at a time.
-struct Teller {
+/// A program that keeps printing, a line at a time.
+struct LineFollower {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Teller {
+impl LineFollower {
     fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let out: BufReader<ChildStdout> = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -37,7 +37,7 @@ impl Teller {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// Passes over lines until one fits.
+    /// Skips lines until one fits.
     #[track_caller]
     fn until(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..1000 {
@@ -55,7 +55,7 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for LineFollower {
     fn drop(&mut self) {
         let _ended = (self.child.kill(), self.child.wait());
     }
@@ -63,13 +63,13 @@ impl Drop for Teller {
 
 /// Follows events; returns when it does.
 #[track_caller]
-fn follow(swb: &Swb) -> Teller {
-    let teller = Teller::start(swb.command(&["events", "--json"]));
-    // That it follows is told by the first thing that happens.
+fn follow(swb: &Swb) -> LineFollower {
+    let follower = LineFollower::start(swb.command(&["events", "--json"]));
+    // The first event shows that it follows.
     for n in 0..100 {
         swb.ok(&["run", "-n", &format!("probe-{n}"), "--", "true"]);
-        if teller.lines.recv_timeout(QUIET).is_ok() {
-            return teller;
+        if follower.lines.recv_timeout(QUIET).is_ok() {
+            return follower;
         }
     }
     panic!("it follows nothing");
@@ -78,25 +78,25 @@ fn follow(swb: &Swb) -> Teller {
 #[test]
 fn events_of_a_session_are_sent_in_order() {
     let swb = Swb::start(EXE);
-    let teller = follow(&swb);
+    let follower = follow(&swb);
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
-    let opened = teller.until("its opening", |line| line["session"] == "main");
+    let opened = follower.until("its opening", |line| line["session"] == "main");
     assert_eq!(opened["event"], "opened");
     assert!(opened["at"].as_u64() > Some(1_600_000_000_000) && opened["cursor"].is_string(), "{opened}");
-    assert_eq!(teller.event("started")["pty"], 0);
-    let ready = teller.until("ready", |line| line["state"] == "ready");
+    assert_eq!(follower.event("started")["pty"], 0);
+    let ready = follower.until("ready", |line| line["state"] == "ready");
     assert_eq!((&ready["event"], &ready["session"]), (&json!("status"), &json!("main")));
     swb.ok(&["ask", "main", "hello"]);
-    teller.event("submitted");
-    teller.until("working", |line| line["state"] == "working");
-    assert_eq!(teller.event("turn")["turn_id"], "main:1");
+    follower.event("submitted");
+    follower.until("working", |line| line["state"] == "working");
+    assert_eq!(follower.event("turn")["turn_id"], "main:1");
     assert_eq!(swb.run(&["ask", "main", "ask", "--timeout", "60"]).status.code(), Some(5));
-    assert!(teller.event("dialog")["offset"].is_u64());
+    assert!(follower.event("dialog")["offset"].is_u64());
     swb.ok(&["send", "main", "y", "--enter"]);
     becomes(&swb, "main", "ready");
     swb.ok(&["send", "main", "end", "--enter"]);
-    assert_eq!(teller.event("exited")["code"], 3);
-    assert_eq!(teller.event("closed")["session"], "main");
+    assert_eq!(follower.event("exited")["code"], 3);
+    assert_eq!(follower.event("closed")["session"], "main");
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn a_resumed_subscription_misses_nothing_even_after_a_crash() {
     swb.ok(&["ask", "main", "two"]);
     // It is still there, and has come back by itself.
     assert_eq!(first.event("turn")["turn_id"], "main:2");
-    let second = Teller::start(swb.command(&["events", "--json", "--since", &cursor]));
+    let second = LineFollower::start(swb.command(&["events", "--json", "--since", &cursor]));
     let next = second.next();
     assert_ne!(next["event"], "missed", "{next}");
     assert_eq!(second.event("turn")["turn_id"], "main:2");
-    let only = Teller::start(swb.command(&["events", "--json", "other", "--since", &cursor]));
+    let only = LineFollower::start(swb.command(&["events", "--json", "other", "--since", &cursor]));
     swb.ok(&["run", "-n", "other", "--", "true"]);
     assert_eq!(only.next()["session"], "other");
 }
@@ -133,10 +133,10 @@ fn a_resumed_subscription_misses_nothing_even_after_a_crash() {
 fn an_expired_position_is_reported() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
-    let teller = Teller::start(swb.command(&["events", "--json", "--since", "1-1"]));
-    let missed = teller.next();
+    let follower = LineFollower::start(swb.command(&["events", "--json", "--since", "1-1"]));
+    let missed = follower.next();
     assert_eq!((&missed["event"], &missed["cursor"]), (&json!("missed"), &json!("1-1")));
-    assert_eq!(teller.event("opened")["session"], "main", "what is kept follows");
+    assert_eq!(follower.event("opened")["session"], "main", "what is kept follows");
     let wrong = swb.run(&["events", "--since", "nonsense"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", said(&wrong));
 }
@@ -145,8 +145,8 @@ fn an_expired_position_is_reported() {
 fn events_are_printed_as_lines() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &["sh", "-c", AGENT], "ready");
-    let teller = Teller::start(swb.command(&["events", "--since", "1-1"]));
-    let lines: Vec<String> = (0..2).map(|_| teller.lines.recv_timeout(LIMIT).expect("a line")).collect();
+    let follower = LineFollower::start(swb.command(&["events", "--since", "1-1"]));
+    let lines: Vec<String> = (0..2).map(|_| follower.lines.recv_timeout(LIMIT).expect("a line")).collect();
     assert!(
         lines[0].contains("some events were lost") && lines[1].ends_with("  main          opened"),
         "{lines:?}"
@@ -156,15 +156,15 @@ fn events_are_printed_as_lines() {
 #[test]
 fn a_watched_list_is_printed_again_on_changes() {
     let swb = Swb::start(EXE);
-    let teller = Teller::start(swb.command(&["ls", "--watch", "--json"]));
-    assert_eq!(teller.next(), json!([]));
+    let follower = LineFollower::start(swb.command(&["ls", "--watch", "--json"]));
+    assert_eq!(follower.next(), json!([]));
     swb.ok(&["run", "-d", "-n", "main", "--", "sh", "-c", AGENT]);
-    teller.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
+    follower.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
     swb.ok(&["send", "main", "slow", "--enter"]);
-    teller.until("a working agent", |list| list[0]["agent"]["state"] == "working");
+    follower.until("a working agent", |list| list[0]["agent"]["state"] == "working");
     swb.kill_daemon();
     swb.ok(&["send", "main", "now", "--enter"]);
-    teller.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
+    follower.until("a ready agent", |list| list[0]["agent"]["state"] == "ready");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn the_change_is_shown_and_made_after_a_yes() {
 }
 
 #[test]
-fn a_script_says_yes_or_only_looks() {
+fn a_script_confirms_or_only_looks() {
     let swb = Swb::new(EXE);
     let path = settings(&swb, "{}");
     let output = command(&swb, &["install", "claude"]).output().expect("it runs");

@@ -24,7 +24,7 @@ fn the_beginning_of_a_name_is_enough() {
     assert_eq!(swb.json(&["turns", "a"])[0]["turn_id"], "apple:1");
     assert_eq!(swb.json(&["wait", "a", "--until", "ready"])["session"], "apple");
     assert_eq!(swb.json(&["send", "a", "x", "--enter"])["session"], "apple");
-    // Whoever types into a session learns which one it is.
+    // A user who types into a session learns which one it is.
     for args in [&["send", "a", "x"][..], &["keys", "a", "x"]] {
         assert_eq!(said(&swb.run(args)), "swb: session apple\n", "{args:?}");
         assert_eq!(said(&swb.run(&[&["--json"], args].concat())), "", "{args:?}");

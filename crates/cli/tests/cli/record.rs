@@ -147,7 +147,7 @@ fn a_recording_can_go_to_standard_output() {
     recorder.child.stdout.take().expect("a pipe").read_to_string(&mut output.0).expect("text");
     recorder.child.stderr.take().expect("a pipe").read_to_string(&mut output.1).expect("text");
     let (text, said) = output;
-    assert_eq!(said, "", "nobody is told anything on a pipe");
+    assert_eq!(said, "", "nothing is printed on a pipe");
     assert!(text.lines().nth(1).is_some_and(|line| line.contains("last words")), "{text}");
     assert!(text.trim_end().ends_with("\"x\", \"5\"]"), "{text}");
 }

@@ -125,7 +125,7 @@ fn an_unfinished_sequence_is_aborted() {
 
 // ---- each ending ----
 
-/// A name, what brings it about, the exit code, and what is said.
+/// A name, the cause, the exit code, and what is printed.
 type Ending = (&'static str, fn(&Swb, &Terminal), i32, &'static str);
 
 #[test]
@@ -266,7 +266,7 @@ fn a_slow_terminal_is_restored_too() {
     terminal.until("flood");
     // The program is further than client and terminal can hold, so both are full.
     wait_for("a full terminal", || (swb.session("main")?["offset"].as_u64()? > 4 << 20).then_some(()));
-    // Nobody looks for longer than leaving waits for the rest of the output.
+    // The client does not read for longer than leaving waits for the rest of the output.
     terminal.type_in(CTRL_BRACKET);
     std::thread::park_timeout(QUIET * 4);
     assert_eq!(terminal.wait(), 0);
@@ -354,7 +354,7 @@ fn assert_plain(terminal: &Terminal, what: &str) {
     assert_eq!(last(&after), last(&fresh), "{what}");
 }
 
-/// A program that writes `output`, says that it has, waits for a key and ends with exit code 5.
+/// A program that writes `output` and then a mark, waits for a key and ends with exit code 5.
 fn script(output: &str) -> String {
     let output = octal(&format!("{output}{READY}"));
     format!("stty raw -echo; printf '{output}'; dd bs=1 count=1 >/dev/null 2>&1; exit 5")

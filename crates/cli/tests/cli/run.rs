@@ -220,7 +220,7 @@ fn sessions_are_named_after_their_directory() {
         let workspace = swb.workspace(dir);
         assert_eq!(started["workspace"], workspace.to_str().expect("text"));
     }
-    // A taken name is no reason to refuse when nobody chose it.
+    // A name in use is no reason to refuse when the user has not chosen it.
     assert_eq!(start_in(&swb, "api")["session"], "api-2");
     assert_eq!(start_in(&swb, "api")["session"], "api-3");
     assert_eq!(swb.json(&["ls"]).as_array().expect("a list").len(), 7);

@@ -8,7 +8,7 @@ use swb_testkit::{Swb, stays, wait_for};
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
-/// An agent that writes session files when it is told to: see the file.
+/// An agent that writes session files on command: see the file.
 const PAINTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/screen_agent.py");
 
 fn run_painter(swb: &Swb, name: &str, config: Option<&Path>) {

@@ -128,7 +128,7 @@ fn each_of_several_questions_at_once_gets_its_own_answer() {
     }
 }
 
-/// An agent with an input box, and what it does when it is told to: see the file.
+/// An agent with an input box, and what it does on command: see the file.
 const PAINTER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/screen_agent.py");
 
 fn painter(swb: &Swb) {
@@ -271,7 +271,7 @@ fn enter_is_pressed_only_when_the_input_box_shows_the_text() {
 }
 
 #[test]
-fn an_interrupted_question_says_so() {
+fn an_interrupted_question_is_reported() {
     let swb = Swb::start(EXE);
     painter(&swb);
     let asking = swb.command(&["ask", "main", "work"]).stderr(Stdio::piped()).spawn().expect("it runs");
@@ -484,7 +484,7 @@ fn text_of_several_lines_is_not_typed_where_each_would_be_submitted() {
     wrote(&swb, "to", "\r\n2\r\n");
     swb.ok(&["ask", "from", "echo one line"]);
     assert_eq!(swb.json(&["relay", "from", "to", "--force"])["warning"], json!(null));
-    // A shell that would run them is recognised whatever its script is.
+    // A shell that would run them is recognised with any script.
     let eval = r#"while read -r line; do eval "$line"; done"#;
     swb.ok(&["run", "-d", "-n", "evaluates", "--", "sh", "-c", eval]);
     let output = swb.run(&["relay", "from", "evaluates", "--submit"]);
@@ -533,7 +533,7 @@ fn the_relay_buffer_is_shared_with_clippy() {
     assert!(captured["bytes"].as_u64().is_some_and(|bytes| bytes >= 7), "{captured}");
     swb.ok(&["paste", "to"]);
     wrote(&swb, "to", "words");
-    // A session that somebody else runs is in the same table.
+    // A session that another program runs is in the same table.
     let mut wrapper = swb.clippy(PeerRole::Wrapper);
     wrapper.register("wrapped");
     wrapper.turn("wrapped", b"\x1b[1mbold\x1b[m\r\nnext\r\n");
@@ -618,7 +618,7 @@ fn only_commands_in_sessions_have_the_name_variable() {
     let kept = swb.named("keepty", &["start", "kept", "--", "sh", "-c", script]).output().expect("it runs");
     assert!(kept.status.success(), "{}", said(&kept));
     swb.attach("kept").until("[none]");
-    // One that another client asks for with its own command is given what that client says.
+    // One that another client asks for with its own command is given that client's text.
     swb.make("plain", &["sh", "-c", script]);
     wrote(&swb, "plain", "[none]");
 }

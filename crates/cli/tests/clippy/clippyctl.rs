@@ -229,7 +229,7 @@ fn a_misbehaving_broker_is_an_error() {
     }
 }
 
-// CB-46: what is not an answer is passed over.
+// CB-46: what is not a reply is ignored.
 #[test]
 fn unrelated_messages_are_ignored() {
     let swb = Swb::new(EXE);

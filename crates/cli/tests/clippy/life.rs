@@ -104,7 +104,7 @@ fn an_explicitly_started_daemon_requires_a_runtime_directory() {
     }
 }
 
-// XS-1: one that another command starts does without, and says so there and in the status.
+// XS-1: one that another command starts does without, and reports that there and in the status.
 #[test]
 fn an_automatically_started_daemon_needs_no_runtime_directory() {
     let swb = Swb::new(EXE);
@@ -164,7 +164,7 @@ fn a_live_broker_keeps_its_socket() {
     swb.ok(&["shutdown", "--kill"]);
     assert!(socket.exists());
     other.set_nonblocking(true).unwrap();
-    // Both have only looked whether somebody is there.
+    // Both have only checked whether a broker is there.
     while let Ok((mut stream, _)) = other.accept() {
         let mut byte = [0];
         assert_eq!(std::io::Read::read(&mut stream, &mut byte).unwrap(), 0);
@@ -255,7 +255,7 @@ fn a_crash_loses_only_connections() {
     ours.until("kept");
 }
 
-// XS-14: whenever it dies, what is in the buffer is whole, and no older than what was last said to be there.
+// XS-14: whenever it dies, what is in the buffer is whole, and no older than what was last reported to be there.
 #[test]
 fn a_crash_at_any_moment_leaves_a_whole_turn() {
     let swb = Swb::start(EXE);
@@ -477,7 +477,7 @@ fn turns_of_our_sessions_end_with_them() {
     shell.until("an-answer");
 }
 
-// CB-47, CB-59: a program that does not read its input delays nobody, and what waits for it is bounded.
+// CB-47, CB-59: a program that does not read its input delays no client, and what waits for it is bounded.
 #[test]
 fn a_program_that_does_not_read_delays_no_client() {
     let swb = Swb::start(EXE);

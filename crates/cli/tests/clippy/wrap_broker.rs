@@ -35,9 +35,9 @@ fn prompt(terminal: &mut Terminal) {
     std::thread::park_timeout(Duration::from_millis(300));
 }
 
-/// Says a line and waits for the prompt behind the answer.
+/// Types a line and waits for the prompt behind the answer.
 #[track_caller]
-fn talk(terminal: &mut Terminal, line: &str) {
+fn type_line(terminal: &mut Terminal, line: &str) {
     terminal.type_in(format!("{line}\r").as_bytes());
     prompt(terminal);
 }
@@ -88,7 +88,7 @@ fn each_turn_is_sent_with_its_bytes() {
     prompt(&mut terminal);
     for line in ["one", "two", "\u{fc}ber"] {
         let before = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_millis();
-        talk(&mut terminal, line);
+        type_line(&mut terminal, line);
         let turn = peer.turn();
         assert_eq!(turn.content, answer(line));
         assert_eq!((turn.session, turn.interrupted), (registered.session.clone(), false));
@@ -97,7 +97,7 @@ fn each_turn_is_sent_with_its_bytes() {
         assert!((before..before + 60_000).contains(&at), "{at} is not after {before}");
     }
     // CT-12: a prompt alone is no turn.
-    talk(&mut terminal, "quiet");
+    type_line(&mut terminal, "quiet");
     assert_eq!(peer.within(QUIET), None);
 }
 
@@ -148,8 +148,8 @@ fn a_broker_that_comes_late_gets_the_latest_turn_and_so_does_the_next_one() {
     let swb = Swb::new(EXE);
     let mut terminal = start(&swb, AGENT);
     prompt(&mut terminal);
-    talk(&mut terminal, "first");
-    talk(&mut terminal, "second");
+    type_line(&mut terminal, "first");
+    type_line(&mut terminal, "second");
     // Nothing happens in the session from here on: the wrapper comes by itself.
     std::thread::park_timeout(QUIET);
     let broker = Broker::listen(&swb);
@@ -160,7 +160,7 @@ fn a_broker_that_comes_late_gets_the_latest_turn_and_so_does_the_next_one() {
     assert_eq!(peer.within(QUIET), None, "one turn and no more");
 
     drop((peer, broker));
-    talk(&mut terminal, "third");
+    type_line(&mut terminal, "third");
     let broker = Broker::listen(&swb);
     let (mut peer, again) = broker.registered();
     assert_eq!(again, registered);
@@ -264,7 +264,7 @@ fn the_end_is_reported_before_the_wrapper_exits() {
 
 // CP-21, CP-24
 #[test]
-fn a_terminated_wrapper_says_goodbye_too() {
+fn a_terminated_wrapper_sends_goodbye_too() {
     let swb = Swb::new(EXE);
     let broker = Broker::listen(&swb);
     let mut terminal = start(&swb, AGENT);
@@ -347,7 +347,7 @@ fn a_broker_that_never_reads_costs_little() {
     let (peer, _) = broker.registered();
     prompt(&mut terminal);
     for _ in 0..8 {
-        talk(&mut terminal, "more");
+        type_line(&mut terminal, "more");
     }
     let rss = rss_kib(terminal.child().id());
     assert!(rss < 150 * 1024, "{rss} KiB");
@@ -409,7 +409,7 @@ fn endless_output_does_not_fill_the_memory() {
     assert!(reader.join().expect("a reader").is_ok());
 }
 
-/// A broker that says `words` instead of an answer; the wrapper must come back to a better one and go on.
+/// A broker that sends `words` instead of a reply; the wrapper must come back to a better one and go on.
 #[track_caller]
 fn survives(words: &[u8], register_first: bool) {
     let swb = Swb::new(EXE);
@@ -423,7 +423,7 @@ fn survives(words: &[u8], register_first: bool) {
     drop(peer);
     prompt(&mut terminal);
     let (mut peer, _) = broker.registered();
-    talk(&mut terminal, "still here");
+    type_line(&mut terminal, "still here");
     assert_eq!(peer.turn().content, answer("still here"));
 }
 
@@ -440,7 +440,7 @@ fn invalid_broker_messages_do_not_end_the_wrapper() {
     survives(b"\0\0\0\x01\xc1", true);
 }
 
-// CP-5: whoever closes every connection at once is not asked without pause.
+// CP-5: a broker that closes every connection at once is not tried without pause.
 #[test]
 fn reconnects_to_a_failing_broker_are_limited() {
     let swb = Swb::new(EXE);
@@ -454,7 +454,7 @@ fn reconnects_to_a_failing_broker_are_limited() {
         std::thread::park_timeout(Duration::from_millis(10));
     }
     assert!((1..10).contains(&count), "{count} times in 3 s");
-    talk(&mut terminal, "still here");
+    type_line(&mut terminal, "still here");
 }
 
 // CP-15: no runtime directory, no broker, no trouble.
@@ -470,7 +470,7 @@ fn without_a_runtime_directory_the_command_runs() {
         }
         let mut terminal = Terminal::start(command, 80, 24);
         prompt(&mut terminal);
-        talk(&mut terminal, "hello");
+        type_line(&mut terminal, "hello");
         terminal.type_in(b"exit\r");
         assert_eq!(terminal.wait(), 5);
     }

@@ -27,7 +27,7 @@ fn command_of(terminal: &mut Terminal) -> i64 {
     wait_for("the command", || children(wrapper).first().copied())
 }
 
-/// Says each signal it gets; ends when told to.
+/// Prints each signal it gets; ends on command.
 const TELLS_SIGNALS: &str = r"
     trap 'echo got-int' INT; trap 'echo got-hup' HUP; trap 'echo got-quit' QUIT
     trap 'echo got-usr1' USR1; trap 'echo got-usr2' USR2; trap 'echo got-cont' CONT; trap 'echo got-alrm' ALRM
@@ -361,7 +361,7 @@ fn signals_are_forwarded_to_the_command() {
         terminal.signal(sent);
         terminal.until(&format!("got-{name}"));
     }
-    // Orderly: the command says its last word and chooses its code.
+    // Orderly: the command prints its last output and chooses its code.
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.wait(), 9);
     assert!(shown(&terminal).ends_with("got-term\r\n"), "{}", shown(&terminal));
@@ -380,7 +380,7 @@ fn signals_reach_the_commands_group() {
     assert_eq!(terminal.wait(), 0);
 }
 
-// CP-24: a command that does not end is left alone in the end.
+// CP-24: a command that does not end is left running in the end.
 #[test]
 fn a_command_that_ignores_sigterm_does_not_hold_the_wrapper() {
     let swb = Swb::new(EXE);
@@ -418,7 +418,7 @@ fn stop_restores_the_terminal_and_continue_makes_it_raw_again() {
     terminal.assert_modes_restored();
 }
 
-// CP-25: in whatever order they are found, nobody is left behind asleep.
+// CP-25: in any order they are found, no process is left behind stopped.
 #[test]
 fn a_quick_stop_and_continue_leaves_no_process_stopped() {
     let swb = Swb::new(EXE);
@@ -476,7 +476,7 @@ fn a_closed_window_ends_the_command() {
     wait_for("the command's end", || (!is_alive(command)).then_some(()));
 }
 
-// CP-30: whatever stands behind the hyphens is the command's.
+// CP-30: all arguments behind the hyphens are the command's.
 #[test]
 fn arguments_and_name_are_passed_unchanged() {
     let swb = Swb::new(EXE);

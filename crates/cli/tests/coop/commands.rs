@@ -509,7 +509,7 @@ fn shutdown_ends_the_daemon_in_order_and_no_session() {
     assert_eq!(answer, json!({"ok": true, "pty": 2}));
 }
 
-// CO-48: a client that does not read keeps nobody from stopping.
+// CO-48: a client that does not read does not delay the stop.
 #[test]
 fn shutdown_does_not_wait_for_a_client_that_does_not_read() {
     let mut swb = Swb::start(EXE);
@@ -555,7 +555,7 @@ fn shutdown_that_kills_leaves_no_background_job_behind() {
     wait_for("the job to end", || (!is_alive(job)).then_some(()));
 }
 
-// CO-40: a daemon that stops has finished what it was told to end.
+// CO-40: a daemon that stops has finished what it was asked to end.
 #[test]
 fn shutdown_finishes_a_kill_that_is_under_way() {
     let mut swb = Swb::start(EXE);

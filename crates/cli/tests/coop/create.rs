@@ -155,7 +155,7 @@ fn later_coopfiles_win_over_earlier_ones() {
     assert_eq!(from(None), "it is the workspace\r\n");
 
     assert_eq!(from(Some(says("the request"))), "it is the request\r\n");
-    // A layer that says nothing about the command leaves it alone; one may change only the arguments.
+    // A layer without a command does not change it; one may change only the arguments.
     assert_eq!(from(Some("[session]\nauto_restart = false\n".into())), "it is the workspace\r\n");
     assert_eq!(
         from(Some("[agent]\nargs = ['-c', 'echo only arguments; exec cat']\n".into())),
@@ -376,7 +376,7 @@ fn a_session_can_wait_for_its_first_terminal() {
     assert_eq!(details(&swb)["status"], "running");
 }
 
-// 7.1 start: a command that cannot be run is told to those who wait for it.
+// 7.1 start: a command that cannot be run is reported to those who wait for it.
 #[test]
 fn a_waiting_session_whose_command_cannot_be_run_ends() {
     let swb = Swb::start(EXE);
@@ -525,7 +525,7 @@ fn a_command_that_cannot_be_started_is_an_error_and_leaves_nothing() {
     keepty.until("hello");
 }
 
-// A short life is no failure: the session was made, and its end is told to whoever looks.
+// A short life is no failure: the session was made, and its end is reported to every client that asks.
 #[test]
 fn a_command_that_ends_at_once_was_started() {
     let swb = Swb::start(EXE);

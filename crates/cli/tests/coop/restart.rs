@@ -6,7 +6,7 @@ use swb_testkit::{CoopClient, Fifo, LIMIT, QUIET, StreamItem, Swb, is_alive, wai
 use swb_wire::keepty::KeeptyRole;
 
 const EXE: &str = env!("CARGO_BIN_EXE_swb");
-/// Says who it is, and ends with the next line it reads.
+/// Prints its process id, and ends with the next line it reads.
 const MORTAL: &str = "stty raw -echo; echo I am $$; read line; echo \"bye $line\"; exit 3";
 
 // CO-62
@@ -44,7 +44,7 @@ fn an_agent_that_ends_is_started_again_on_the_same_connections() {
 
 // CO-62
 #[test]
-fn the_pause_is_the_one_the_coopfile_says() {
+fn the_pause_is_the_one_the_coopfile_sets() {
     let swb = Swb::start(EXE);
     create(&swb, "x", MORTAL, "restart_delay_ms = 10\n");
     let mut client = swb.attach("x");
@@ -56,7 +56,7 @@ fn the_pause_is_the_one_the_coopfile_says() {
 
 // CO-62
 #[test]
-fn an_agent_is_not_started_again_when_the_coopfile_says_no() {
+fn an_agent_is_not_started_again_when_the_coopfile_forbids_it() {
     let swb = Swb::start(EXE);
     create(&swb, "x", MORTAL, "auto_restart = false\n");
     let mut client = swb.attach("x");
@@ -338,7 +338,7 @@ fn create(swb: &Swb, name: &str, script: &str, session: &str) -> i64 {
     answer["pid"].as_i64().unwrap()
 }
 
-/// The same, but it starts when somebody attaches.
+/// The same, but it starts when a client attaches.
 fn create_waiting(swb: &Swb, name: &str, script: &str, session: &str) {
     swb.coop().ok(&json!({
         "cmd": "create", "workspace": swb.workspace(name), "coopfile": coopfile(script, session), "start": "writer",

@@ -23,7 +23,7 @@ fn the_socket_is_private_and_in_a_directory_that_is_made_if_it_is_missing() {
     let meta = socket.symlink_metadata().unwrap();
     assert!(meta.file_type().is_socket());
     assert_eq!(meta.permissions().mode() & 0o777, 0o600);
-    // No moment with wider permissions: whatever the daemon makes is private by its umask.
+    // No moment with wider permissions: what the daemon creates is private by its umask.
     assert_eq!(proc_status(swb.daemon_pid(), "Umask:"), "0177");
     CoopClient::connect(&socket).unwrap().hello();
 }
@@ -173,7 +173,7 @@ fn connections_of_other_users_are_closed_silently() {
 fn many_connections_are_served_each_on_its_own() {
     let swb = Swb::start(EXE);
     let mut clients: Vec<CoopClient> = (0..200).map(|_| swb.coop()).collect();
-    // One that stops in the middle of a message keeps nobody waiting, and is not forgotten.
+    // One that stops in the middle of a message delays no other client, and is not forgotten.
     let mut slow = swb.coop();
     slow.send_raw(&[0, 0, 0, 12, b'{']);
     for client in clients.iter_mut().rev() {

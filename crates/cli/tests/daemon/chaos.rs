@@ -69,7 +69,7 @@ fn no_output_is_lost_when_the_daemon_is_killed_repeatedly() {
     assert!(*worst < STALL, "a child was stalled for {worst:?}");
 }
 
-// XS-14: whatever was going on when the daemon died is there as a whole afterwards, or not at all.
+// XS-14: what was under way when the daemon died is there as a whole afterwards, or not at all.
 #[test]
 fn nothing_is_left_behind_when_the_daemon_is_killed_repeatedly() {
     let seconds = number("SWB_CHAOS_SECONDS").map_or(8, |seconds| seconds / 2);
@@ -294,7 +294,7 @@ fn script(name: &str, lines: u32) -> String {
     )
 }
 
-/// Checks the lines of a session as they come, in whatever pieces.
+/// Checks the lines of a session as they come, in any pieces.
 struct Lines {
     name: String,
     /// Number of the next line; unknown before the first whole one of a stream that begins anywhere.
@@ -302,7 +302,7 @@ struct Lines {
     /// The first line may be cut.
     cut: bool,
     rest: Vec<u8>,
-    /// The longest pause of the child, once it has said so.
+    /// The longest pause of the child, once it has printed it.
     end: Option<Duration>,
 }
 

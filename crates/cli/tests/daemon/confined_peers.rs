@@ -23,7 +23,7 @@ except ConnectionResetError:
     print('refused')
 ";
 
-/// Every socket of a daemon with one session, and how it is spoken to.
+/// Every socket of a daemon with one session, and a first message for it.
 fn sockets(swb: &Swb) -> Vec<(String, &'static str)> {
     let paths = swb.paths();
     let keepty = paths.keepty_socket("one");

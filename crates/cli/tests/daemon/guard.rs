@@ -35,7 +35,7 @@ fn ends(pid: i64) {
     wait_for(&format!("the end of {pid}"), || (!is_alive(pid)).then_some(()));
 }
 
-/// A script that starts a child, a child of another session, and one that has left everything behind; all tell their
+/// A script that starts a child, a child of another session, and one that has left everything behind; all print their
 /// process ids. `$D` is the directory for that.
 const FAMILY: &str = "
     sleep 100 & echo $! > $D/child

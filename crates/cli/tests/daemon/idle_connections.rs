@@ -1,4 +1,4 @@
-//! More connections than there are places: idle ones lock nobody out.
+//! More connections than the limit: idle ones lock out no other client.
 
 use crate::support::hung_mount::HungMount;
 use crate::support::needs;
@@ -41,7 +41,7 @@ fn is_served(terminal: &mut CoopClient) {
 }
 
 #[test]
-fn silent_connections_to_the_control_socket_lock_nobody_out() {
+fn silent_connections_to_the_control_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut terminal = swb.attach("one");
@@ -52,7 +52,7 @@ fn silent_connections_to_the_control_socket_lock_nobody_out() {
 }
 
 #[test]
-fn idle_clients_of_the_control_socket_lock_nobody_out() {
+fn idle_clients_of_the_control_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut terminal = swb.control();
@@ -74,7 +74,7 @@ fn idle_clients_of_the_control_socket_lock_nobody_out() {
 
 // CO-8
 #[test]
-fn idle_clients_of_the_coop_socket_lock_nobody_out() {
+fn idle_clients_of_the_coop_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut terminal = swb.attach("one");
@@ -88,7 +88,7 @@ fn idle_clients_of_the_coop_socket_lock_nobody_out() {
 }
 
 #[test]
-fn idle_peers_of_the_clippy_socket_lock_nobody_out() {
+fn idle_peers_of_the_clippy_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut wrapper = swb.clippy(PeerRole::Wrapper);
@@ -105,7 +105,7 @@ fn idle_peers_of_the_clippy_socket_lock_nobody_out() {
 
 // KP-19
 #[test]
-fn silent_connections_to_a_keepty_socket_lock_nobody_out() {
+fn silent_connections_to_a_keepty_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut watcher = swb.keepty("one", KeeptyRole::Watcher, 80, 24);
@@ -134,7 +134,7 @@ fn stop_works(swb: &Swb) {
 
 // KP-19: clients that have sent their Hello keep their places.
 #[test]
-fn greeted_clients_of_a_keepty_socket_lock_nobody_out() {
+fn greeted_clients_of_a_keepty_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     allow_many_files();
@@ -151,7 +151,7 @@ fn greeted_clients_of_a_keepty_socket_lock_nobody_out() {
 
 // SS-22
 #[test]
-fn silent_connections_to_the_scriptschnell_socket_lock_nobody_out() {
+fn silent_connections_to_the_scriptschnell_socket_lock_out_no_client() {
     let swb = Swb::start(EXE);
     swb.script("one", "cat");
     let mut early = swb.chat();
@@ -247,7 +247,7 @@ fn requests_that_wait_for_a_disk_leave_places_for_commands() {
 }
 
 #[test]
-fn clients_that_do_not_read_lock_nobody_out() {
+fn clients_that_do_not_read_lock_out_no_client() {
     let small = SmallDaemon::start();
     let swb = &small.swb;
     swb.script("one", "cat");

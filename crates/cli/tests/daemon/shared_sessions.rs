@@ -50,7 +50,7 @@ fn a_session_of_one_dialect_exists_in_the_other() {
     assert_eq!((cols, rows), (120, 40), "coop gave it its size");
     monitor.until("ready\n");
 
-    // Everybody sees the same, whoever typed it.
+    // All clients see the same, from any of them.
     for (keepty, coop) in [(&mut writer, &mut coop), (&mut monitor, &mut other)] {
         coop.type_in(b"<from coop>");
         assert_eq!(coop.until("<from coop>"), b"<from coop>");
@@ -175,7 +175,7 @@ fn a_resize_in_one_dialect_is_announced_in_the_other() {
         }
         assert!(seen.iter().all(|number| *number == seen[0]), "{seen:?}");
         if generation > 0 {
-            assert_eq!(seen[0], generation + 1, "they count through, whoever resized");
+            assert_eq!(seen[0], generation + 1, "they count through, for every client");
         }
         generation = seen[0];
     };
@@ -306,7 +306,7 @@ fn the_environment_is_that_of_the_dialect_that_made_the_process() {
     let coop = env(&item(&swb, "coop")["pid"]);
     assert!(marked(&coop) && coop["TERM"] == "vt100" && coop["FROM_DAEMON"] == "yes");
 
-    // keepty: its terminal type whatever the starter has, the starter's environment, no marks.
+    // keepty: its own terminal type, not the starter's, the starter's environment, no marks.
     let mut start = swb.named("keepty", &["start", "keepty", "-d", "--", "cat"]);
     assert!(start.env("TERM", "dumb").env("FROM_STARTER", "yes").output().unwrap().status.success());
     let mut writer = swb.keepty("keepty", KeeptyRole::Writer, 80, 24);
@@ -437,7 +437,7 @@ fn no_content_no_secret_and_no_environment_is_ever_logged_or_stored() {
     swb.control().ok(&json!({"cmd": "send", "session": "x", "text": "hunter2-sent"}));
     coop.until("hunter2-sent");
     swb.coop().ok(&json!({"cmd": "logs", "session": "x"}));
-    // Whatever is refused is not repeated in the log either.
+    // What is refused is not repeated in the log either.
     swb.coop().error(&json!({"cmd": "serve", "host": "hunter2-host", "token": "hunter2-token"}));
     swb.coop().ok(&json!({"cmd": "serve", "port": 0, "token": "hunter2-token"}));
     swb.coop().error(&json!({"cmd": "hunter2-command"}));
@@ -492,7 +492,7 @@ fn joined(swb: &Swb, session: &str, role: KeeptyRole) -> KeeptyClient {
     client
 }
 
-/// Waits until everything sent so far was looked at; passes over output.
+/// Waits until everything sent so far was processed; skips output.
 #[track_caller]
 fn pong(client: &mut KeeptyClient) {
     client.send(&Message::Ping);

@@ -39,7 +39,7 @@ fn keepty_cases() {
                 play();
             }
             played += 1;
-            // Whatever that client did, the daemon and, unless it was ended, the session serve the next one.
+            // After any of that client's actions, the daemon and, unless it was ended, the session serve the next one.
             swb.coop().ok(&json!({"cmd": "ls"}));
             // All bytes comprise Ctrl+C, which ends `cat` if it is quick enough.
             if case["name"] != "shutdown" && case["name"] != "input_all_bytes" {
@@ -304,7 +304,7 @@ enum Dialect {
     Scriptschnell,
 }
 
-/// A client that does what a case says.
+/// A client that executes a case.
 struct Player {
     stream: UnixStream,
     dialect: Dialect,
@@ -417,7 +417,7 @@ impl Player {
         }
     }
 
-    /// scriptschnell: a line has what the case says; it may have more, but no id where the case has none.
+    /// scriptschnell: a line has what the case demands; it may have more, but no id where the case has none.
     fn receive_line(&mut self, place: &str, step: &Value) {
         let line = match self.next(LIMIT) {
             Came::Message(line) => serde_json::from_slice::<Value>(&line).unwrap(),

@@ -13,7 +13,7 @@ use swb_wire::keepty::{KeeptyRole, Message};
 /// Gives every byte back as it came.
 const ECHO: &str = "stty raw -echo; printf ready; cat";
 
-// KP-49: also when the daemon has to be started first; `output` waits until nobody holds our pipes.
+// KP-49: also when the daemon has to be started first; `output` waits until no process holds our pipes.
 #[test]
 fn start_returns_when_the_session_can_be_found() {
     let swb = Swb::new(env!("CARGO_BIN_EXE_swb"));
@@ -39,7 +39,7 @@ fn the_command_runs_as_given_without_a_shell() {
     let swb = swb();
     let words = "$HOME * ; 'x'  \"y\"";
     assert_eq!(first_output(&swb, &["--", "printf", "[%s]", words, "-d", ""]), format!("[{words}][-d][]"));
-    // One word is one program, whatever is in it.
+    // One word is one program, with any characters in it.
     let output = keepty(&swb, &["start", "s", "--", "echo hello"]);
     assert!(output.status.success(), "{output:?}");
     let mut writer = swb.keepty("s", KeeptyRole::Writer, 80, 24);
@@ -144,7 +144,7 @@ fn start_attaches_on_a_terminal() {
 
 // KP-49
 #[test]
-fn start_does_not_attach_when_told_not_to_or_without_a_terminal() {
+fn start_does_not_attach_if_asked_not_to_or_without_a_terminal() {
     let swb = swb();
     let start = swb.named("keepty", &["start", "a", "-d", "--", "/bin/sh", "-c", ECHO]);
     let mut terminal = Terminal::start(start, 90, 30);
@@ -228,7 +228,7 @@ fn a_stale_socket_is_replaced() {
 fn a_live_session_is_not_replaced() {
     let swb = swb();
     let mut writer = swb.keepty_running("ours", ECHO);
-    // Somebody else's, of whom our daemon knows nothing.
+    // One of another program, which our daemon does not know.
     let foreign = UnixListener::bind(swb.paths().keepty_socket("theirs")).unwrap();
     for id in ["ours", "theirs"] {
         let output = keepty(&swb, &["start", id, "--", "cat"]);
@@ -303,7 +303,7 @@ fn stop_ends_a_session_or_reports_that_there_is_none() {
     });
 }
 
-// KP-50: whoever writes as if there were no tomorrow can be stopped, too.
+// KP-50: a program that writes without end can be stopped, too.
 #[test]
 fn stop_works_in_an_unread_flood() {
     let swb = swb();
@@ -514,7 +514,7 @@ fn signals_to_a_broker_end_its_session() {
     wait_for("the socket's end", || (!swb.paths().keepty_socket("b").exists()).then_some(()));
 }
 
-// KP-48, KP-40: as Shutdown does it, with two seconds of patience.
+// KP-48, KP-40: as Shutdown does it, with a timeout of two seconds.
 #[test]
 fn a_broker_kills_a_session_that_ignores_signals() {
     let swb = swb();
@@ -595,7 +595,7 @@ fn keepty(swb: &Swb, args: &[&str]) -> Output {
     swb.named("keepty", args).output().expect("the program runs")
 }
 
-/// Everything that a command started with these arguments says until its end.
+/// Everything that a command started with these arguments prints until its end.
 #[track_caller]
 fn first_output(swb: &Swb, args: &[&str]) -> String {
     let output = keepty(swb, &[&["start", "first"], args].concat());

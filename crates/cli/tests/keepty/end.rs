@@ -160,7 +160,7 @@ fn a_command_that_cannot_be_started_gives_127() {
     }
 }
 
-// KP-40: SIGTERM reaches the whole process group, and what it says then still arrives.
+// KP-40: SIGTERM reaches the whole process group, and what it writes then still arrives.
 #[test]
 fn shutdown_asks_the_process_group_to_end() {
     let swb = swb();
@@ -245,7 +245,7 @@ fn shutdown_ends_a_session_that_was_never_started() {
     swb.keepty_running("s", ECHO);
 }
 
-// KP-40: whoever asked may leave before it is done, and takes nothing of the daemon's with it.
+// KP-40: the client that asked may leave before it is done, without an effect on the daemon.
 #[test]
 fn shutdown_is_obeyed_also_when_its_sender_leaves_at_once() {
     let swb = swb();
@@ -271,7 +271,7 @@ fn shutdown_is_obeyed_also_when_its_sender_leaves_at_once() {
     wait_for("the daemon to forget them", || (descriptors(daemon) <= before).then_some(()));
 }
 
-// KP-15, KP-42: the end of one session is nobody else's business.
+// KP-15, KP-42: the end of one session does not affect the others.
 #[test]
 fn a_name_can_be_used_again_at_once() {
     let swb = swb();

@@ -79,7 +79,7 @@ fn a_missing_hello_times_out_after_five_seconds() {
         let took = begin.elapsed() + TIMER_SLACK;
         assert!(took >= Duration::from_secs(5), "closed after {took:?}");
     }
-    // Once it is said, silence is no fault.
+    // After the Hello, silence is no fault.
     let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
     assert_eq!(monitor.frame(Duration::from_millis(5500)), None);
@@ -112,7 +112,7 @@ fn a_session_serves_32_clients_and_closes_further_ones() {
     other.ack();
 }
 
-// KP-19: also those who have not said anything yet have a place.
+// KP-19: also those who have not sent anything yet count.
 #[test]
 fn silent_connections_count_towards_the_limit() {
     let swb = swb();
@@ -176,7 +176,7 @@ fn a_probe_frees_its_place() {
     }
 }
 
-// KP-46, KP-39: without a Writer anybody may end the session, so this shows who has the role.
+// KP-46, KP-39: without a Writer any client may end the session, so this shows which one has the role.
 #[test]
 fn a_writer_that_vanishes_gives_up_its_role() {
     let swb = swb();

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use swb_testkit::{Frame, KeeptyClient, QUIET, Swb, text};
 use swb_wire::keepty::{KeeptyRole, Message};
 
-/// Says `w` for each SIGWINCH. Waiting for a child is what a shell interrupts at once for a trap.
+/// Prints `w` for each SIGWINCH. Waiting for a child is what a shell interrupts at once for a trap.
 const COUNT: &str = "stty -echo; trap 'printf w' WINCH; sleep 1000 & printf ready; while :; do wait; done";
-/// Says its size at each SIGWINCH.
+/// Prints its size at each SIGWINCH.
 const SIZE: &str = "stty -echo; trap 'stty size' WINCH; sleep 1000 & printf ready; while :; do wait; done";
-/// Says its size again and again.
+/// Prints its size again and again.
 const FLOOD: &str = "stty -echo; printf ready; read x; while :; do stty size; done";
 
 /// How often something that a busy machine may blur is tried.
@@ -29,17 +29,17 @@ fn a_resize_is_announced_to_all_clients_and_counted_from_one() {
         settle(client);
     }
     for generation in 1..=5 {
-        // Narrower each time: a widening one is told twice (KP-35).
+        // Narrower each time: a widening one is signalled twice (KP-35).
         let (cols, rows) = (80 - 2 * generation as u16, 30 + generation as u16);
         clients[0].send(&Message::Resize { cols, rows });
         for client in clients.iter_mut().chain([&mut replaced]) {
-            // The announcement is before whatever the program says about it.
+            // The announcement is before the program's own output about it.
             let acknowledged = Message::ResizeAck { generation, cols, rows };
             assert_eq!(client.message(), acknowledged);
             assert_eq!(text(&client.until("\n")), format!("{rows} {cols}\r\n"));
         }
     }
-    // A size that is no news is announced all the same: the client waits for it.
+    // A size that does not change is announced all the same: the client waits for it.
     clients[0].send(&Message::Resize { cols: 70, rows: 35 });
     for client in &mut clients {
         let acknowledged = Message::ResizeAck { generation: 6, cols: 70, rows: 35 };
@@ -47,7 +47,7 @@ fn a_resize_is_announced_to_all_clients_and_counted_from_one() {
     }
 }
 
-// KP-34: no output made at the new size overtakes its ResizeAck, for nobody, however busy the program is.
+// KP-34: no output made at the new size overtakes its ResizeAck, for any client, however busy the program is.
 #[test]
 fn the_acknowledgement_is_a_fence_in_a_stream_that_never_pauses() {
     let swb = swb();
@@ -58,7 +58,7 @@ fn the_acknowledgement_is_a_fence_in_a_stream_that_never_pauses() {
     let mut fences = [Fence::new(80), Fence::new(80), Fence::new(80)];
     for round in 1..=rounds {
         writer.send(&Message::Resize { cols: 80 + 2 * round, rows: 24 });
-        // Until its own program has said so, which keeps the resizes apart.
+        // Until its own program has printed it, which keeps the resizes apart.
         while fences[0].latest_seen < 80 + 2 * round {
             fences[0].take(writer.message());
         }
@@ -107,7 +107,7 @@ fn a_client_that_connects_during_resizes_misses_none() {
     let resizing = std::thread::spawn(move || {
         let mut fence = Fence::new(80);
         while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
-            // The columns tell the generation.
+            // The columns identify the generation.
             let cols = 80 + 2 * (fence.generation as u16 + 1);
             writer.send(&Message::Resize { cols, rows: 24 });
             while fence.latest_seen < cols {
@@ -167,7 +167,7 @@ fn a_watcher_or_further_writer_makes_the_program_redraw_and_nothing_is_announced
     }
     let mut monitor = swb.keepty("s", KeeptyRole::Monitor, 80, 24);
     monitor.ack();
-    assert_eq!(redraws(&mut writer), "", "a Monitor disturbs nobody");
+    assert_eq!(redraws(&mut writer), "", "a Monitor disturbs no other client");
 }
 
 // KP-32: it is one column that goes and comes back.
@@ -226,7 +226,7 @@ fn after_widening_the_program_gets_another_sigwinch() {
         assert_eq!(redraws(&mut writer), "w", "after narrowing");
     }
     assert!(told_again);
-    // As wide as before, higher: no reason to tell it twice.
+    // As wide as before, higher: no reason to signal it twice.
     writer.send(&Message::Resize { cols: 90, rows: 25 });
     writer.next_but_output();
     assert_eq!(redraws(&mut writer), "w");
@@ -342,7 +342,7 @@ fn newcomer(swb: &Swb, role: KeeptyRole) -> KeeptyClient {
     client
 }
 
-/// Passes over output until none comes any more.
+/// Skips output until none comes any more.
 fn settle(client: &mut KeeptyClient) {
     redraws(client);
 }
@@ -365,7 +365,7 @@ struct Fence {
     /// Columns announced last.
     announced: u16,
     generation: u32,
-    /// Most columns the program has said so far.
+    /// Most columns the program has printed so far.
     latest_seen: u16,
     line: Vec<u8>,
 }

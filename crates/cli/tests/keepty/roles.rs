@@ -21,7 +21,7 @@ fn the_command_starts_with_the_first_writer_at_its_size() {
         assert_eq!(client.ack(), (0, 80, 24));
     }
     watcher.quiet();
-    assert!(!mark.exists(), "nobody who could type has come yet");
+    assert!(!mark.exists(), "no client that could type has attached yet");
     let mut writer = swb.keepty("s", KeeptyRole::Writer, 101, 31);
     assert_eq!(writer.ack(), (0, 101, 31));
     for client in [&mut writer, &mut watcher, &mut monitor] {
@@ -160,7 +160,7 @@ fn a_new_writer_turns_the_old_one_into_a_watcher() {
     for client in [&mut old, &mut new] {
         assert_eq!(client.message(), Message::Output(b"new".to_vec()));
     }
-    // The role does not fall back when the newer one leaves: not to the older, not to anybody.
+    // The role does not fall back when the newer one leaves: not to the older, not to any client.
     drop(new);
     wait_for("the Writer's place", || (clients(&swb) == 1).then_some(()));
     old.type_in(b"again");

@@ -19,8 +19,8 @@ fn the_first_output_is_not_missed() {
 
 // KP-13, KP-14, KP-49
 #[test]
-fn start_says_what_is_wrong() {
-    check("start_says_what_is_wrong");
+fn start_reports_what_is_wrong() {
+    check("start_reports_what_is_wrong");
 }
 
 // KP-24, KP-49

@@ -156,7 +156,7 @@ fn extra_bytes_are_skipped_and_short_payloads_mean_nothing() {
     let mut client = swb.keepty_raw("s");
     client.send_raw(&[0, 0, 0, 10, 1, 1, 3, 0, 80, 0, 24, 1, 2, 3]);
     assert!(client.ack().0 > 0);
-    // Resize: a short one is passed over, a long one is a Resize; Ping and Shutdown have no payload.
+    // Resize: a short one is ignored, a long one is a Resize; Ping and Shutdown have no payload.
     for resize in [&[0, 0, 0, 2, 1, 5][..], &[0, 0, 0, 5, 1, 5, 0, 90, 0]] {
         writer.send_raw(resize);
         assert_eq!(writer.ping(), b"");
@@ -266,7 +266,7 @@ fn assert_works(writer: &mut KeeptyClient) {
     assert_eq!(String::from_utf8_lossy(&writer.until("works")), "works");
 }
 
-/// What `cksum` says: POSIX's CRC-32.
+/// What `cksum` prints: POSIX's CRC-32.
 fn cksum(data: &[u8]) -> u32 {
     let mut length = data.len();
     let mut tail = Vec::new();

@@ -202,7 +202,7 @@ fn a_wait_survives_a_checkpoint_of_the_screen() {
     wait_for_text(&swb, "x", "ready");
     let mut waits = swb.control();
     waits.send(&json!({"cmd": "wait", "session": "x", "text": "^2900$"}));
-    // Longer than a screen is kept that nobody needs.
+    // Longer than a screen is kept that no client needs.
     let mut client = swb.control();
     assert_eq!(client.ok(&json!({"cmd": "wait", "session": "x", "stable_ms": 6000}))["met"], "stable");
     swb.ok(&["send", "x", "", "--enter"]);
@@ -308,7 +308,7 @@ fn ctrl_c_interrupts_unless_sent_literally() {
     assert!(!known(&swb, "x").0.text().contains("interrupted"));
     press(&swb, &["C-c"]);
     wait_for_text(&swb, "x", "interrupted");
-    // They reach a program also while nobody has looked at its screen since it wrote a lot.
+    // They reach a program also while no client has requested its screen since it wrote a lot.
     let mut plain = swb.attach("x");
     press(&swb, &["more", "Enter"]);
     assert!(!matches!(plain.item(LIMIT), Some(StreamItem::End) | None));

@@ -69,7 +69,7 @@ fn hostile_output_does_not_affect_other_sessions() {
     let daemon = swb.daemon_pid();
     let before = private_memory(daemon);
     for (n, (attack, bytes)) in attacks().into_iter().enumerate() {
-        // Answers may come while nobody reads them; they are for nobody.
+        // Replies may come while no program reads them; they are for no program.
         let attacker =
             "stty raw -echo; cat output; printf '\\030\\033\\\\\\033c\\033]2;\\007survived'; exec sleep 1000";
         let name = format!("attack-{n}");
@@ -98,7 +98,7 @@ fn a_client_attached_amid_hostile_output_sees_the_screen() {
         std::fs::write(swb.workspace(&name).join("output"), &bytes).unwrap();
         let workspace = script(&swb, &name, "stty raw -echo; cat output; touch written; exec sleep 1000");
         swb_testkit::wait_for("all of it", || workspace.join("written").exists().then_some(()));
-        // Whoever comes in the middle of a sequence sees what it came to.
+        // A client that attaches in the middle of a sequence sees its effect.
         let mut late = ScreenClient::with(&swb, &name, &json!({"repaint": true, "watch": true}));
         late.until("a picture", |late| late.pictures() > 0);
         let (known, offset) = known(&swb, &name);

@@ -7,7 +7,7 @@ use swb_types::Size;
 use swb_vt::{Options, Screen};
 
 /// Writes more than everything between it and a client holds, each time it is typed a line; what it changes in the
-/// middle of that is missed by whoever does not read.
+/// middle of that is missed by a client that does not read.
 const FLOODS: &str = "stty -echo; printf '\\033[?1hready'; while read n; do \
                       seq -f \"round $n line %.0f\" 1 60000; printf \"\\033[3${n}m\\033]2;title $n\\007\"; \
                       seq -f \"round $n line %.0f\" 60001 120000; printf \"end of round $n\"; done";
@@ -81,7 +81,7 @@ fn a_plain_client_gets_the_screen_as_output() {
     }
 }
 
-// CO-65: who looks on from another size never holds up anybody either.
+// CO-65: a watcher of another size never delays another client either.
 #[test]
 fn a_watcher_of_another_size_that_does_not_read_catches_up() {
     let swb = Swb::start(EXE);

@@ -98,7 +98,7 @@ fn wait_for_text(swb: &Swb, session: &str, text: &str) {
     assert_eq!(answer["met"], "text", "{text:?} is not there: {:?}", known(swb, session).0.text());
 }
 
-/// Insists that somebody who comes now sees what `observer` sees, who has got every byte.
+/// Requires that a client that attaches now sees what `observer` sees, which has got every byte.
 #[track_caller]
 fn assert_newcomer_sees_the_same(swb: &Swb, session: &str, observer: &mut ScreenClient, when: &str) {
     let mut late = ScreenClient::with(swb, session, &json!({"repaint": true, "watch": true}));

@@ -66,7 +66,7 @@ impl Stage {
     #[track_caller]
     fn kill_daemon(&mut self) {
         self.swb.kill_daemon();
-        // Who is away when the size changes is not told.
+        // A client that is away when the size changes is not notified.
         self.observer.reconnect();
     }
 
@@ -79,7 +79,7 @@ impl Stage {
 
     #[track_caller]
     fn come_back(&mut self, when: &str) {
-        assert_newcomer_sees_the_same(&self.swb, "it", &mut self.observer, &format!("{when}, looking on"));
+        assert_newcomer_sees_the_same(&self.swb, "it", &mut self.observer, &format!("{when}, watching"));
         self.person = ScreenClient::attach(&self.swb, "it");
         self.observer.read_to(self.person.offset());
         self.person.assert_same(&self.observer, when);
@@ -145,7 +145,7 @@ fn a_multiplexer_within_a_session_is_restored() {
     stage.swb.control().ok(&json!({"cmd": "kill", "session": "it", "force": true}));
 }
 
-/// Writes more than the ring holds several times over, then what the rest of the script says.
+/// Writes more than the ring holds several times over, then what the rest of the script writes.
 fn after_flood(line: &str, rest: &str) -> String {
     format!("i=0; while [ $i -lt 60 ]; do yes '{line}' | head -n 1500; i=$((i+1)); done; {rest}")
 }
@@ -175,7 +175,7 @@ fn a_full_screen_program_after_a_flood_is_restored() {
     }
 }
 
-// While no daemon is there nobody waits for readers, so that nobody has got every byte. But it is known what is left.
+// Without a daemon the keeper does not wait for readers, so that no client has got every byte. But it is known what is left.
 #[test]
 fn a_daemon_kill_in_a_flood_loses_nothing_of_the_screen() {
     for (kind, line) in LINES {

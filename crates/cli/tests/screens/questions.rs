@@ -25,7 +25,7 @@ const QUESTIONS: [(&str, &str); 11] = [
     ("\x1b]7501;?\x1b\\", "\x1b]7501;?\x1b\\"),
 ];
 
-/// A program in the session `x` that writes what it is told, and notes what it is typed.
+/// A program in the session `x` that writes what a file contains, and records its input.
 struct Asker {
     swb: Swb,
     mouth: File,
@@ -39,7 +39,7 @@ impl Asker {
         let swb = Swb::start(EXE);
         let workspace = swb.workspace("x");
         drop(Fifo::make(&workspace.join("mouth")));
-        // Open for both, so that nobody waits and it never ends.
+        // Open for both, so that neither end waits and it never ends.
         let mouth = File::options().read(true).write(true).open(workspace.join("mouth")).unwrap();
         script(&swb, "x", "stty raw -echo; cat < /dev/tty > ears & echo ready; exec cat <> mouth");
         let ears = workspace.join("ears");
@@ -51,7 +51,7 @@ impl Asker {
         self.mouth.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Asks everything there is; nobody answers, or the model does.
+    /// Sends every query there is; no terminal replies, or the model does.
     fn asks(&mut self, model_answers: bool) {
         for (question, answer) in QUESTIONS {
             self.says(question);
@@ -59,7 +59,7 @@ impl Asker {
         }
     }
 
-    /// Asks a question that nobody else asks, and whose answer says which it was.
+    /// Sends a unique query, whose reply identifies it.
     fn asks_number(&mut self, number: u32) {
         self.says(&format!("\x1b[?{number}$p"));
         self.expected.extend(numbered_answer(number).into_bytes());
@@ -93,16 +93,16 @@ fn without_clients_the_model_replies_once() {
     asker.assert_heard("alone");
     asker.asks(true);
     asker.assert_heard("again");
-    // What was asked before is history for whoever comes; a picture with a question in it makes the client fail.
+    // Earlier queries are history for a client that attaches; a picture with a question in it makes the client fail.
     let mut late = ScreenClient::attach(&asker.swb, "x");
     late.settle();
     late.detach();
     drop(ScreenClient::attach(&asker.swb, "x"));
-    asker.assert_heard("after somebody came");
+    asker.assert_heard("after a client attached");
     asker.swb.kill_daemon();
     drop(ScreenClient::attach(&asker.swb, "x"));
     asker.assert_heard("after the daemon's death");
-    wait_for("nobody to be there", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
+    wait_for("all clients to leave", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
     asker.asks(true);
     asker.assert_heard("with another daemon");
 }
@@ -160,7 +160,7 @@ fn only_an_attached_terminal_replies() {
     terminal.read_to(end + 2 * (end - 6));
     asker.assert_heard("with a terminal that answers");
     drop(terminal);
-    wait_for("nobody to be there", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
+    wait_for("all clients to leave", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
     asker.asks(true);
     asker.assert_heard("when it is gone without a word");
 }
@@ -175,7 +175,7 @@ fn only_an_attached_terminal_of_any_dialect_replies() {
     asker.assert_heard("with a coop client");
     drop(coop);
     let gone = |asker: &Asker| {
-        wait_for("nobody to be there", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
+        wait_for("all clients to leave", || (asker.swb.session("x")?["clients"] == 0).then_some(()));
     };
     gone(&asker);
     asker.asks(true);
@@ -281,7 +281,7 @@ fn attaching_and_detaching_loses_and_repeats_no_reply() {
     assert_eq!(String::from_utf8_lossy(&heard), expected);
 }
 
-// The same when nobody waits for answers, and a question is under way at any moment.
+// The same when no program waits for replies, and a query is under way at any moment.
 #[test]
 fn a_terminal_attached_amid_queries_replies_where_the_model_did_not() {
     const QUESTIONS: u32 = 150;

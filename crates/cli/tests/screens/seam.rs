@@ -8,7 +8,7 @@ use swb_vt::Screen;
 /// Writes numbered lines for ever, a thousand at a time.
 const COUNTING: &str =
     "i=0; while :; do seq -f 'line %.0f' $i $((i+999)); i=$((i+1000)); [ -e slow ] && sleep 0.05; done";
-/// Rounds of whoever comes and goes.
+/// Rounds of clients that attach and leave.
 const ROUNDS: usize = 20;
 /// Output that is looked at behind a picture.
 const FURTHER: u64 = 30_000;
@@ -49,7 +49,7 @@ fn a_picture_and_the_output_after_it_give_the_observers_screen() {
         late.read_to(further);
         observer.read_to(further);
         late.assert_same(&observer, &format!("{when}, further on"));
-        assert_eq!((late.count("lagged"), observer.count("lagged")), (0, 0), "somebody was too slow");
+        assert_eq!((late.count("lagged"), observer.count("lagged")), (0, 0), "a client was too slow");
         assert_eq!(late.pictures(), 1, "output follows, not pictures");
     }
 }

@@ -128,7 +128,7 @@ fn two_windows_of_different_sizes_never_show_a_wrong_cell_of_one_vim() {
     until_size(&swb, (60, 15));
     until_same(&swb, &mut [&mut wide, &mut small], "a smaller window comes");
 
-    // Whoever types has the size.
+    // The window in which a person types has the size.
     for round in 0..3 {
         wide.type_in(b"\x06");
         until_size(&swb, (110, 30));
@@ -157,7 +157,7 @@ fn two_windows_of_different_sizes_never_show_a_wrong_cell_of_one_vim() {
     until_size(&swb, (60, 15));
     small.until_text("row_200 ");
 
-    // After a crash of the daemon both come back as they were, in whatever order.
+    // After a crash of the daemon both come back as they were, in any order.
     swb.kill_daemon();
     until_same(&swb, &mut [&mut wide, &mut small], "another daemon");
     stays("the size", || size(&swb) == (60, 15));
@@ -256,14 +256,14 @@ fn no_window_decides_if_the_size_is_manual() {
     let asked = web.request("POST", "/api/sessions/x/pty/0/resize", r#"{"cols": 66, "rows": 11}"#);
     assert_eq!(asked.status, 200);
     until_size(&swb, (66, 11));
-    // A client of coop's own protocol sets the size, as that protocol says.
+    // A client of coop's own protocol sets the size, as that protocol demands.
     let mut coop = swb.attach("x");
     until_size(&swb, (120, 40));
     coop.control(&json!({"cmd": "resize", "cols": 33, "rows": 9}));
     until_size(&swb, (33, 9));
 }
 
-/// A client that is sent pictures does not see a query; the one that sees it replies, whoever typed last.
+/// A client that is sent pictures does not see a query; the one that sees it replies, even if another one typed last.
 #[test]
 fn a_query_is_answered_once_with_windows_of_two_sizes() {
     let swb = configured("smallest");

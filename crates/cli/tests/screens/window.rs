@@ -5,7 +5,7 @@ use serde_json::json;
 use swb_testkit::{ScreenClient, Swb, stays, wait_for};
 use swb_vt::{Screen, Style};
 
-/// Fills the screen with coloured columns; then puts a word where it is told (`row;column word`).
+/// Fills the screen with coloured columns; then puts a word at a position (`row;column word`).
 const DRAWS: &str = "stty -echo; i=1; while [ $i -le 24 ]; do printf \"\\033[$i;1H\\033[3$((i%8));4$(((i+3)%8))m\"; \
     printf '%s' \"row $i abcdefghijklmnopqrstuvwxyz-0123456789-ABCDEFGHIJKLMNOPQRSTUVWXYZ\"; i=$((i+1)); done; \
     printf '\\033[m\\033[3;5H\\033[1;4mready'; while read at word; do printf \"\\033[${at}H$word\"; done";

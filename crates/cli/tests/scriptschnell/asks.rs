@@ -125,7 +125,7 @@ fn concurrent_approvals_are_distinguished() {
     assert_eq!(said, ["permit: yes", "permit: no", "permit: yes", "permit: no", "permit: yes"]);
 }
 
-// SS-62: the owner's leaving is a denial, in whatever way it leaves.
+// SS-62: an owner that leaves has denied, in any way it leaves.
 #[test]
 fn an_owner_that_detaches_denies() {
     let swb = Swb::scripted(EXE, "");
@@ -190,7 +190,7 @@ impl Drop for Model {
     }
 }
 
-/// A daemon whose model asks `ask_user` with this, then says `thank you`.
+/// A daemon whose model asks `ask_user` with this, then answers `thank you`.
 fn asking(ask: &Value) -> (Swb, Model) {
     let mut swb = Swb::new(EXE);
     let rules = json!([
@@ -206,7 +206,7 @@ fn asking(ask: &Value) -> (Swb, Model) {
     (swb, model)
 }
 
-/// What the model was told the user said.
+/// What the model received as the user's answer.
 #[track_caller]
 fn told(generation: &swb_testkit::Generation) -> String {
     assert_eq!(

@@ -52,7 +52,7 @@ fn an_auth_request_gets_a_reply() {
         }
         let id = answer["connection_id"].as_str().unwrap().to_owned();
         assert!(id.starts_with("conn_") && id.len() > 5, "{id}");
-        assert!(ids.insert(id), "told apart");
+        assert!(ids.insert(id), "distinguished");
     }
 }
 
@@ -133,7 +133,7 @@ fn a_token_is_required() {
     client.ok_as("session_list", json!({}), "session_list_response");
 }
 
-// SS-19: from the environment; and one that is not configured lets nobody in.
+// SS-19: from the environment; and one that is not configured lets no client in.
 #[test]
 fn the_token_can_be_in_the_environment() {
     let mut swb = Swb::new(EXE);
@@ -154,7 +154,7 @@ fn without_a_configured_token_every_client_is_rejected() {
     swb.start_daemon_with(|command| {
         command.env_remove("SCRIPTSCHNELL_SOCKET_TOKEN");
     });
-    // Either the front says what is missing and is not offered, or it refuses everybody.
+    // Either the front reports what is missing and is not offered, or it refuses every client.
     if let Ok(mut client) = ChatClient::connect(&swb.paths().scriptschnell_socket()) {
         for data in [json!({}), json!({"token": ""}), json!({"token": null})] {
             assert_eq!(client.refused("auth_request", data), "AUTH_FAILED");
@@ -162,7 +162,7 @@ fn without_a_configured_token_every_client_is_rejected() {
     }
 }
 
-/// HMAC-SHA256 in hexadecimal digits, by somebody else's code.
+/// HMAC-SHA256 in hexadecimal digits, by an implementation that is not ours.
 fn hmac(key: &str, message: &str) -> String {
     let script =
         "import hmac, sys; print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), 'sha256').hexdigest())";
@@ -179,7 +179,7 @@ fn nonce(client: &mut ChatClient) -> String {
     nonce
 }
 
-// SS-19, SS-79: on whatever connection they arrive.
+// SS-19, SS-79: on any connection.
 #[test]
 fn failed_attempts_are_slowed_down_and_logged() {
     let swb = configured("require_auth = true\nauth_method = \"token\"\ntoken = \"sesame\"");
@@ -338,7 +338,7 @@ fn an_idle_connection_times_out() {
     assert_eq!(lively.ask("ping", json!({}))["type"], "pong");
 }
 
-// SS-23: what the daemon sends is a sign of life, too: whoever listens to a long answer is not silent.
+// SS-23: what the daemon sends is a sign of life, too: a client that receives a long answer is not silent.
 #[test]
 fn a_client_that_receives_events_does_not_time_out() {
     let swb = Swb::scripted(EXE, "[scriptschnell]\nconnection_timeout_seconds = 1");
@@ -346,6 +346,6 @@ fn a_client_that_receives_events_does_not_time_out() {
     let generation = client.chat("stamp:12,250");
     assert_eq!(generation.status(), "completed");
     assert_eq!(generation.text().lines().count(), 12);
-    // Nor is waiting for an agent that says nothing for a while.
+    // Nor is waiting for an agent that sends nothing for a while.
     assert_eq!(client.answer_to("sleep:2500;say:at last"), "at last");
 }

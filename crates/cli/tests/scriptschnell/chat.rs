@@ -51,7 +51,7 @@ fn streams_have_distinct_ids() {
     }
 }
 
-// SS-53: the whole text in order; characters are not split, whatever they are.
+// SS-53: the whole text in order; no character is split.
 #[test]
 fn chunks_make_up_the_text() {
     let swb = Swb::scripted(EXE, "");
@@ -175,7 +175,7 @@ fn a_slow_agent_delays_no_other_session() {
     assert_eq!(quick.answer_to("say:quick"), "quick");
 }
 
-// SS-55, Q-59: whatever the agent is doing, it is over within two seconds.
+// SS-55, Q-59: even if the agent is busy, it is over within two seconds.
 #[test]
 fn a_stop_ends_every_agent_in_time() {
     for doing in [
@@ -209,7 +209,7 @@ fn a_stop_ends_every_agent_in_time() {
     }
 }
 
-// SS-55: the stream that is stopped has its final chunk, and what was said is kept.
+// SS-55: the stream that is stopped has its final chunk, and what was sent is kept.
 #[test]
 fn text_before_a_stop_is_kept() {
     let swb = Swb::scripted(EXE, "");
@@ -285,7 +285,7 @@ fn tools_are_called_and_have_results() {
     assert!(results[1]["error"].is_string() && results[2]["error"].is_string());
 }
 
-// SS-58: who lists the capability gets both in one form, and nobody else does.
+// SS-58: who lists the capability gets both in one form, and no other client does.
 #[test]
 fn tool_events_are_compact_on_request() {
     let swb = Swb::scripted(EXE, "");
@@ -342,7 +342,7 @@ fn an_agent_that_fails_is_an_error() {
     }
 }
 
-// What an agent says that makes no sense is not passed on.
+// Invalid messages of an agent are not passed on.
 #[test]
 fn stray_agent_output_is_not_forwarded() {
     let swb = Swb::scripted(EXE, "");
@@ -350,7 +350,7 @@ fn stray_agent_output_is_not_forwarded() {
     assert_eq!(client.answer_to("say:a;garbage:3;wrong;say:b"), "ab");
 }
 
-// SS-80: an agent that cannot be started, or is not there, says what to do.
+// SS-80: an agent that cannot be started, or is not there, is reported with what to do.
 #[test]
 fn a_missing_agent_is_an_error_with_a_hint() {
     for (config, code) in [
@@ -379,7 +379,7 @@ fn a_missing_agent_is_an_error_with_a_hint() {
     }
 }
 
-// SS-52: what comes on the socket comes as it is said, not at the end.
+// SS-52: text arrives on the socket as it is generated, not at the end.
 #[test]
 fn chunks_are_sent_as_they_arrive() {
     let swb = Swb::scripted(EXE, "");

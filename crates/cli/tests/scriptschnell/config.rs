@@ -80,7 +80,7 @@ fn settings_can_be_sent_in_two_forms() {
     assert_eq!(now["temperature"].as_f64(), Some(1.0));
 }
 
-// SS-68: what makes no sense is left out, and the rest is done.
+// SS-68: invalid values are left out, and the rest is done.
 #[test]
 fn invalid_settings_are_ignored() {
     let swb = configured(MODEL);
@@ -155,7 +155,7 @@ fn workspace(client: &mut ChatClient, path: &Path) -> Value {
     found[0].clone()
 }
 
-/// The first 16 hexadecimal digits of SHA-256, by somebody else's code.
+/// The first 16 hexadecimal digits of SHA-256, by an implementation that is not ours.
 fn hash(path: &Path) -> String {
     let script = "import hashlib, os, sys; print(hashlib.sha256(os.fsencode(sys.argv[1])).hexdigest()[:16])";
     let output = Command::new("python3").args(["-c", script]).arg(path).output().unwrap();

@@ -20,7 +20,7 @@ fn an_agent_chosen_before_the_session_is_kept() {
     assert_eq!(client.answer_to("pid"), first);
 }
 
-// SS-53: whoever comes in the middle of an answer has all of its text in the end.
+// SS-53: a client that attaches in the middle of an answer has all of its text in the end.
 #[test]
 fn a_client_that_attaches_during_an_answer_misses_nothing() {
     let swb = Swb::scripted(EXE, "");
@@ -80,7 +80,7 @@ fn a_session_with_auto_save_is_saved_before_it_is_unloaded() {
     assert_eq!(loaded.as_array().unwrap().len(), 2);
 }
 
-// SS-61: an acknowledgement is no decision, whatever else it says.
+// SS-61: an acknowledgement is no decision, with any other fields.
 #[test]
 fn an_acknowledgement_with_a_verdict_decides_nothing() {
     let swb = Swb::scripted(EXE, "");

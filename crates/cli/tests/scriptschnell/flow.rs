@@ -189,7 +189,7 @@ fn an_incomplete_batch_is_sent_without_delay() {
     assert_eq!(client.generation(&id).status(), "completed");
 }
 
-/// A prompt that says `parts` times a thousand pieces, and waits each time until [`next_part`] lets it go on: who reads
+/// A prompt whose answer has `parts` times a thousand pieces, and waits each time until [`next_part`] lets it go on: who reads
 /// at all can follow it on the slowest machine.
 fn flood(swb: &Swb, parts: usize) -> String {
     let part = |n: usize| format!("flood:1000;say:<{n}>;await:{}", gate(swb, n).display());
@@ -235,7 +235,7 @@ fn a_client_that_falls_behind_catches_up() {
     assert_eq!(assistant_text(&late.so_far()), generation.text());
 }
 
-// SS-77: an observer that never reads is closed at last; nobody else notices.
+// SS-77: an observer that never reads is closed at last; no other client notices.
 #[test]
 fn an_observer_that_does_not_read_delays_no_other() {
     let swb = Swb::scripted(EXE, "");

@@ -11,7 +11,7 @@ fn ended(pid: i64) -> bool {
     !is_alive(pid) || is_zombie(pid)
 }
 
-/// Process ids that the agent has said, separated by blanks.
+/// Process ids that the agent has sent, separated by blanks.
 fn pids(said: &str) -> Vec<i64> {
     said.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
@@ -60,7 +60,7 @@ fn a_close_gets_a_reply_and_ends_the_connection() {
     }
 }
 
-// SS-27: the session stays unless its owner says otherwise.
+// SS-27: the session stays unless its owner deletes it.
 #[test]
 fn a_close_keeps_the_session_by_default() {
     let swb = Swb::scripted(EXE, "");

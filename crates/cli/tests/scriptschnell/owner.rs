@@ -101,7 +101,7 @@ fn events_of_sessions_are_not_mixed() {
     }
 }
 
-// SS-63: nobody decides what is asked in a session that is not theirs.
+// SS-63: only its owner decides what is asked in a session.
 #[test]
 fn only_the_owner_can_decide() {
     let swb = Swb::scripted(EXE, "");
@@ -142,7 +142,7 @@ fn the_longest_attached_observer_becomes_the_owner() {
     assert_eq!(first.answer_to("say:mine"), "mine");
 }
 
-/// A client in a process of its own that makes a session, says a prompt and stays.
+/// A client in a process of its own that makes a session, sends a prompt and stays.
 fn elsewhere(swb: &Swb, name: &str, prompt: &str) -> Child {
     let script = r#"
 import json, socket, sys, time
@@ -232,7 +232,7 @@ fn ownership_can_be_taken_over() {
     becomes_owner(&mut other);
 }
 
-// SS-60: whoever takes over is asked what waits for a decision.
+// SS-60: a client that takes over is asked what waits for a decision.
 #[test]
 fn approvals_go_to_the_new_owner() {
     let swb = Swb::scripted(EXE, "");
@@ -249,7 +249,7 @@ fn approvals_go_to_the_new_owner() {
     assert_eq!(owner.generation(&id).text(), "permit: yes\n");
 }
 
-// SS-36: an answer goes on when everybody has left, and is there for whoever comes back.
+// SS-36: an answer goes on when all clients have left, and is there for one that comes back.
 #[test]
 fn a_generation_continues_without_clients() {
     let swb = Swb::scripted(EXE, "");
@@ -270,7 +270,7 @@ fn a_generation_continues_without_clients() {
     assert_eq!(of_kind(&other.so_far(), "chat_send"), [] as [serde_json::Value; 0]);
 }
 
-/// What one client of a crowd does, by a number: comes, leaves, takes over, talks, stops, or is gone.
+/// What one client of a crowd does, by a number: comes, leaves, takes over, sends a prompt, stops, or is gone.
 fn stir(client: &mut ChatClient, what: usize, session: &str) {
     let here = json!({"session_id": session});
     match what % 8 {
@@ -326,7 +326,7 @@ fn many_clients_attach_and_detach() {
     assert!(!swb.log().contains("panicked"), "{}", swb.log());
 }
 
-// SS-34, SS-36, SS-42: an owner that has hung up is none any more for whoever says something after that.
+// SS-34, SS-36, SS-42: an owner that has hung up is none any more for a client that sends a prompt after that.
 #[test]
 fn a_client_that_follows_a_departed_owner_becomes_the_owner() {
     let swb = Swb::scripted(EXE, "");

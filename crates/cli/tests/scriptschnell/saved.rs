@@ -186,7 +186,7 @@ fn nothing_is_written_before_the_first_save() {
         assert_eq!(dir.permissions().mode() & 0o777, 0o700, "{path:?}");
     }
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o700);
-    // What is said after that is not written either.
+    // Later messages are not written either.
     client.answer_to("say:later-words");
     assert_eq!(files_with(&swb, "later-words"), [] as [PathBuf; 0]);
 }
@@ -279,12 +279,12 @@ fn a_kill_during_a_save_leaves_the_old_or_the_new_state() {
     }
 }
 
-// SS-44: what somebody else has broken is said, and nothing else breaks with it.
+// SS-44: a file that another program has damaged is reported, and nothing else fails with it.
 #[test]
 fn a_disk_that_cannot_be_written_is_an_error() {
     let mut swb = Swb::new(EXE);
     swb.configure(&swb_testkit::scripted_agent(&[]));
-    // A file where the directory of saved sessions would be, whatever it is called.
+    // A file where the directory of saved sessions would be, of any name.
     let probe = Swb::scripted(EXE, "");
     let mut client = probe.chat_in("talk");
     client.answer_to("say:probe-words");

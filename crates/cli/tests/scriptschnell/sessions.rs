@@ -129,7 +129,7 @@ fn a_name_in_use_is_rejected() {
     let again = json!({"workspace": dir, "session_id": "mine"});
     assert_eq!(first.refused("session_create", again.clone()), "SESSION_EXISTS");
     assert_eq!(swb.chat().refused("session_create", again.clone()), "SESSION_EXISTS");
-    // Whoever was refused is still attached to what it was attached to.
+    // A client that was refused is still attached to what it was attached to.
     assert_eq!(first.ok("session_detach", json!({}))["session_id"], "mine");
     first.ok("session_delete", json!({"session_id": "mine"}));
     assert_eq!(first.create(again), "mine");
@@ -331,7 +331,7 @@ fn a_session_is_deleted_by_its_owner_or_when_it_has_none() {
     other.ok("session_delete", json!({"session_id": "free"}));
 }
 
-// SS-43: also while the agent is at work, which ends it; whoever waited for the answer gets one.
+// SS-43: also while the agent is at work, which ends it; a client that waited for the answer gets a reply.
 #[test]
 fn deleting_ends_the_generation() {
     let swb = Swb::scripted(EXE, "");

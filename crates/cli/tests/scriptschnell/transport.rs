@@ -60,7 +60,7 @@ fn the_front_can_be_switched_off() {
     assert!(!swb.paths().scriptschnell_socket().exists());
 }
 
-// SS-1: permissions that are none are said, and no daemon starts with them.
+// SS-1: invalid permissions are reported, and no daemon starts with them.
 #[test]
 fn wrong_permissions_are_refused() {
     let swb = Swb::new(EXE);
@@ -71,7 +71,7 @@ fn wrong_permissions_are_refused() {
     assert!(said.contains("scriptschnell.permissions"), "{said}");
 }
 
-// XS-1: a socket that somebody else serves is left alone and does not stop the others; a dead one is replaced.
+// XS-1: a socket that another process serves is kept and does not stop the others; a dead one is replaced.
 #[test]
 fn a_socket_in_use_is_not_replaced() {
     let mut swb = Swb::new(EXE);
@@ -150,7 +150,7 @@ fn unknown_envelope_fields_are_ignored() {
     assert_eq!(client.answer("c")["type"], "session_list_response");
 }
 
-// SS-4: what is between the ends of lines is one message, whatever is in it.
+// SS-4: what is between the ends of lines is one message, with any content.
 #[test]
 fn line_breaks_are_escaped() {
     let swb = Swb::start(EXE);
@@ -346,7 +346,7 @@ fn pongs_are_ignored() {
     alive(&mut client);
 }
 
-// A client that says nothing, leaves in the middle of a line, or never reads, is no matter for the others.
+// A client that sends nothing, leaves in the middle of a line, or never reads, does not affect the others.
 #[test]
 fn disconnected_clients_are_removed() {
     let swb = Swb::start(EXE);
@@ -380,7 +380,7 @@ fn numbers() -> impl FnMut() -> usize {
     }
 }
 
-// SS-8, SS-9, SS-10: whatever is sent, every line has one answer or closes, and the daemon stays the same one.
+// SS-8, SS-9, SS-10: with any input, every line has one reply or closes, and the daemon stays the same one.
 #[test]
 fn random_bytes_do_no_harm() {
     let swb = Swb::start(EXE);

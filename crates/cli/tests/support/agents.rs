@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::process::Output;
 use swb_testkit::{Swb, wait_for};
 
-/// Answers each line, tells its state, and asks when it is told `ask`; `slow` takes until a second line comes, `end` ends it.
+/// Answers each line, reports its state, and asks at the line `ask`; `slow` takes until a second line comes, `end` ends it.
 pub(crate) const AGENT: &str = r#"
 say() { printf '\033]7501;state=%s\033\\' "$1"; }
 say idle; printf '> '

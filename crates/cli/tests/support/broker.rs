@@ -58,7 +58,7 @@ impl Drop for Broker {
     }
 }
 
-/// What a peer said.
+/// What a peer sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
     Hello { id: u32, version: u32, role: String },
@@ -133,7 +133,7 @@ impl Peer {
         self.send(&Message::Inject { content });
     }
 
-    /// Takes a request of a client; returns its id and what it says.
+    /// Takes a request of a client; returns its id and its content.
     #[track_caller]
     pub(crate) fn request(&mut self) -> (u32, String) {
         let Said::Other(said) = self.hear() else { panic!("no request of a client") };

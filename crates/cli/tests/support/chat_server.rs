@@ -60,14 +60,14 @@ impl Server {
         message
     }
 
-    /// Says something.
+    /// Sends a prompt.
     pub(crate) fn send(&self, message: &Value) {
         let mut client = self.client.borrow_mut();
         let client = client.as_mut().expect("a client").get_mut();
         client.write_all(format!("{message}\n").as_bytes()).expect("it is taken");
     }
 
-    /// Says a piece of an answer.
+    /// Sends a piece of an answer.
     pub(crate) fn chunk(&self, index: u32, text: &str, last: bool) {
         self.send(
             &json!({"type": "chat_message", "data": {"role": "assistant", "content": text, "session_id": "s",

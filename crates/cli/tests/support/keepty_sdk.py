@@ -94,7 +94,7 @@ def the_first_output_is_not_missed():
         assert code == 3, code
 
 
-def start_says_what_is_wrong():
+def start_reports_what_is_wrong():
     run("s")
     error = raises(RuntimeError, run, "s")
     assert "already running" in str(error), error

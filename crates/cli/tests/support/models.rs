@@ -102,7 +102,7 @@ impl Rig {
         self.swb.workspace("")
     }
 
-    /// Says something and insists on a complete answer.
+    /// Sends a prompt and requires a complete answer.
     #[track_caller]
     pub(crate) fn chat(&mut self, text: &str) -> Generation {
         let generation = self.client.chat(text);

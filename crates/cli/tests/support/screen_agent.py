@@ -143,7 +143,7 @@ class Agent:
         if word == "end":
             sys.exit(3)
         if not self.work(600 if word == "think" else 0.3):
-            # Nothing was said yet: the prompt is given back.
+            # No answer yet: the prompt is given back.
             self.lines.pop()
             self.box = text
             return

@@ -39,5 +39,5 @@ fn nothing_wakes_the_list_while_nothing_changes() {
     }
     // It still reacts.
     stage.press("?");
-    stage.until_text("go to the next session that waits");
+    stage.until_text("select the next session that waits");
 }

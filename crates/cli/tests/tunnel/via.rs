@@ -116,7 +116,7 @@ fn events_pass_through_a_tunnel() {
 }
 
 #[test]
-fn an_attachment_ends_with_its_tunnel_and_says_so() {
+fn an_attachment_ends_with_its_tunnel_and_reports_it() {
     let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
     swb.make("a", &["bash", "--norc"]);
     swb.json(&["serve", "--port", "0"]);

@@ -167,7 +167,7 @@ fn pages_of_other_sites_change_nothing_and_open_no_socket() {
 }
 
 #[test]
-fn wrong_tokens_are_answered_later_and_delay_nobody_else() {
+fn wrong_tokens_are_delayed_and_delay_no_other_client() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     let wrong = || {
@@ -194,7 +194,7 @@ fn wrong_tokens_are_answered_later_and_delay_nobody_else() {
 }
 
 #[test]
-fn peers_without_a_token_lock_out_nobody() {
+fn peers_without_a_token_lock_out_no_client() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     swb.make("a", &["cat"]);
@@ -247,7 +247,7 @@ fn malformed_requests_end_their_own_connection_only() {
 }
 
 #[test]
-fn a_token_with_many_connections_locks_out_nobody() {
+fn a_token_with_many_connections_locks_out_no_other() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     let guest = web.with_token(&swb.token(&["--role", "watch"]));

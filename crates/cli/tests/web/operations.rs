@@ -140,7 +140,7 @@ fn a_program_that_does_not_read_delays_only_what_is_typed_there() {
 }
 
 #[test]
-fn a_new_token_is_told_from_the_request() {
+fn a_new_token_is_distinguished_from_the_request() {
     let swb = Swb::start(SWB);
     let mut control = swb.web().socket("/api/control");
     let added = control.ask(&json!(7), json!({"cmd": "token", "role": "watch"}));

@@ -49,7 +49,7 @@ fn unknown_sessions_terminals_and_values_are_refused_before_the_upgrade() {
 
 // CO-45
 #[test]
-fn a_client_resizes_the_terminal_and_is_told_of_other_sizes() {
+fn a_client_resizes_the_terminal_and_is_notified_of_other_sizes() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     swb.make("a", &["cat"]);
@@ -164,7 +164,7 @@ fn below_drive_a_connection_only_watches() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_repainted_and_delays_nobody() {
+fn a_client_that_does_not_read_is_repainted_and_delays_no_other() {
     let swb = Swb::start(SWB);
     let web = swb.web();
     swb.script(

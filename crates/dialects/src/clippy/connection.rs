@@ -5,7 +5,7 @@ use super::request_handler::RequestHandler;
 use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outbound::OutboundQueue;
-use crate::places::{Room, displaced};
+use crate::places::{ConnectionPermit, displaced};
 use std::sync::Arc;
 use swb_engine::Relay;
 use swb_wire::clippy::{
@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 pub(super) struct ClippyConnection {
     relay: Relay,
     stream: Arc<UnixStream>,
-    room: Room,
+    room: ConnectionPermit,
     outbound: Arc<OutboundQueue<FrameQueue>>,
     incomplete: Arc<IncompleteFrames>,
 }
@@ -30,7 +30,7 @@ impl ClippyConnection {
     pub(super) fn new(
         relay: Relay,
         stream: UnixStream,
-        room: Room,
+        room: ConnectionPermit,
         incomplete: Arc<IncompleteFrames>,
     ) -> Self {
         Self { relay, stream: Arc::new(stream), room, outbound: Arc::default(), incomplete }

@@ -158,7 +158,7 @@ fn receive(socket: &OwnedFd) -> rustix::io::Result<Received> {
     })
 }
 
-/// Tells the end of the socket from an empty packet.
+/// Distinguishes the end of the socket from an empty packet.
 fn has_ended(socket: &OwnedFd) -> bool {
     let mut sockets = [PollFd::new(socket, PollFlags::RDHUP)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };

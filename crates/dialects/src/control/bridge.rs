@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_peer_that_never_reads_does_not_keep_its_place() {
         let (mut peer, mut daemon, ended) = bridge_within(Duration::from_millis(100));
-        // Requests without end, until the bridge takes no more, and replies that nobody reads.
+        // Requests without end, until the bridge takes no more, and replies that the peer does not read.
         for end in [&mut peer, &mut daemon] {
             end.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
             let full = std::iter::repeat_with(|| end.write(&[b'x'; 8192])).find_map(Result::err).unwrap();

@@ -6,7 +6,7 @@ use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::peer;
-use crate::places::Room;
+use crate::places::ConnectionPermit;
 use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct ControlConnection {
 
 /// A connection's place on its socket.
 pub(super) struct ConnectionPlace {
-    pub(super) room: Room,
+    pub(super) room: ConnectionPermit,
     /// The places for connections that last: open terminals, streams of events, waits.
     pub(super) lasting: Arc<Semaphore>,
     /// Places of all kinds.
@@ -104,7 +104,7 @@ impl ControlConnection {
                 () = self.send_events(events) => {}
                 () = stop.cancelled() => {}
             },
-            // A tunnel ends with the daemon, and says so.
+            // A tunnel ends with the daemon, and reports that.
             Next::Tunnel(events) => self.send_events(events).await,
             Next::Chat => {
                 if let Some(conversations) = &self.control.conversations {

@@ -6,7 +6,7 @@ use crate::incomplete_frames::{FrameReader, IncompleteFrames, ReadOutcome};
 use crate::limits;
 use crate::outlet::{Outlet, OutputError};
 use crate::peer::has_stopped_sending;
-use crate::places::Room;
+use crate::places::ConnectionPermit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use swb_engine::{
     Arrival, ClientGuard, Cursor, CursorStep, Mark, ProcessPhase, Pty, Seat, Session, SizeClaim,
@@ -32,7 +32,7 @@ pub(super) struct KeeptyConnection {
 /// What a client occupies in a session.
 #[derive(Debug, Default)]
 struct Presence {
-    room: Option<Room>,
+    room: Option<ConnectionPermit>,
     _client: Option<ClientGuard>,
 }
 
@@ -51,7 +51,7 @@ struct Client<'a> {
 impl KeeptyConnection {
     pub(super) fn new(
         stream: UnixStream,
-        room: Room,
+        room: ConnectionPermit,
         session: Session,
         roles: Arc<Mutex<Roles>>,
         incomplete: Arc<IncompleteFrames>,
@@ -66,7 +66,7 @@ impl KeeptyConnection {
         let mut decoder = Decoder::new();
         // KP-17
         let hello = tokio::time::timeout(limits::KEEPTY_HELLO, self.hello(&mut decoder));
-        let Some(idle) = self.presence().room.as_ref().map(Room::idle) else { return };
+        let Some(idle) = self.presence().room.as_ref().map(ConnectionPermit::idle) else { return };
         let hello = tokio::select! {
             hello = hello => hello,
             () = idle.displaced() => return,

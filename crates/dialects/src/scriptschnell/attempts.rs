@@ -1,7 +1,7 @@
 //! Slows down failed authentication, per peer.
 //!
 //! A peer is a user: connections are free, so a limit per connection would limit nothing. After each failure the peer's
-//! next attempt is judged later, on whatever connection it arrives; attempts that arrive at the same time wait one after
+//! next attempt is judged later, on any connection; attempts that arrive at the same time wait one after
 //! the other. A success clears the record. Other peers do not wait.
 
 use crate::limits;

@@ -6,7 +6,7 @@ use super::idle::Due;
 use super::outbound::Outbound;
 use super::request_handler::{Next, RequestHandler};
 use crate::incomplete_frames::{FrameReader, ReadOutcome};
-use crate::places::{Room, displaced};
+use crate::places::{ConnectionPermit, displaced};
 use crate::{limits, peer};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -31,7 +31,7 @@ pub(super) struct ScriptschnellConnection {
     front: ScriptSchnell,
     stream: Arc<UnixStream>,
     outbound: Arc<Outbound>,
-    room: Room,
+    room: ConnectionPermit,
 }
 
 /// Why a connection ends.
@@ -52,7 +52,7 @@ enum End {
 }
 
 impl ScriptschnellConnection {
-    pub(super) fn new(front: ScriptSchnell, stream: UnixStream, room: Room) -> Self {
+    pub(super) fn new(front: ScriptSchnell, stream: UnixStream, room: ConnectionPermit) -> Self {
         // SS-14: connection ids are unique, and cannot be guessed from those of an earlier daemon.
         let number = front.chats.client().0;
         let started = std::process::id();

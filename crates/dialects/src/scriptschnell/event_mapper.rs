@@ -163,7 +163,7 @@ impl EventMapper {
         ServerMessage::Progress(ProgressInfo { tool_id: Some(tool.to_owned()), ..info })
     }
 
-    /// SS-57: each call is sent once, whatever the agent adds to it later.
+    /// SS-57: each call is sent once, even if the agent adds to it later.
     fn called(&mut self, call: &swb_chat::ToolCall) -> Option<ServerMessage> {
         let description = call.description.clone().unwrap_or_default();
         let known = self.tools.insert(call.id.0.clone(), (call.name.clone(), description.clone()));

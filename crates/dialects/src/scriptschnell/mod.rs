@@ -28,7 +28,7 @@ pub use settings::{AuthMethod, ScriptschnellSettings};
 use crate::conn::{ConnectionLimits, Fronts};
 use crate::incomplete_frames::IncompleteFrames;
 use crate::limits;
-use crate::places::Room;
+use crate::places::ConnectionPermit;
 use attempts::Attempts;
 use connection::ScriptschnellConnection;
 use std::io;
@@ -82,7 +82,11 @@ impl ScriptSchnell {
     }
 
     /// Serves one connection to its end.
-    pub(crate) fn serve(&self, stream: UnixStream, room: Room) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn serve(
+        &self,
+        stream: UnixStream,
+        room: ConnectionPermit,
+    ) -> impl Future<Output = ()> + Send + use<> {
         ScriptschnellConnection::new(self.clone(), stream, room).run()
     }
 }

@@ -6,7 +6,7 @@
 use crate::Broker;
 use std::io::Write;
 use std::net::Shutdown;
-use swb_testkit::{ClippyAnswer, ClippyClient, ClippyItem, LIMIT, QUIET, wait_for};
+use swb_testkit::{ClippyClient, ClippyItem, ClippyReply, LIMIT, QUIET, wait_for};
 use swb_wire::clippy::{MAX_FRAME, PeerRole, Request, VERSION, encode_request};
 
 /// Every byte there is, twice.
@@ -36,7 +36,7 @@ fn a_connection_begins_with_a_greeting() {
     for role in [PeerRole::Client, PeerRole::Wrapper] {
         let mut peer = broker.clippy(role);
         assert_eq!(peer.sessions(), []);
-        // Again, for whoever likes to.
+        // Again, for another client.
         peer.hello(role);
         assert_eq!(peer.sessions(), []);
     }
@@ -74,13 +74,13 @@ fn a_connection_begins_with_a_greeting() {
 fn maps_are_read_whatever_their_order_and_widths() {
     let broker = Broker::start();
     let mut wrapper = broker.clippy(PeerRole::Wrapper);
-    // The id in 64 bits and signed, a pid in 16, keys nobody knows, and the type last.
+    // The id in 64 bits and signed, a pid in 16, unknown keys, and the type last.
     let rest = b"\x86\xa2id\xd3\0\0\0\0\0\0\x01\x02\xa7session\xa1s\xa3pid\xcd\x10\x92\xa1x\x93\x01\xc0\x81\xa1y\xcb\0\0\0\0\0\0\0\0\xa7pattern\xa0\xa4type\xa8register";
     wrapper.send_raw(&framed(rest));
-    assert_eq!(wrapper.answer(), ClippyAnswer { id: 258, ..ClippyAnswer::default() });
+    assert_eq!(wrapper.answer(), ClippyReply { id: 258, ..ClippyReply::default() });
     assert_eq!(wrapper.sessions(), [("s".into(), 4242, false)]);
     wrapper.send(u32::MAX, &Request::Capture { session: "s" });
-    let no_turn = ClippyAnswer { id: u32::MAX, error: Some("no_turn".into()), ..ClippyAnswer::default() };
+    let no_turn = ClippyReply { id: u32::MAX, error: Some("no_turn".into()), ..ClippyReply::default() };
     assert_eq!(wrapper.answer(), no_turn);
 }
 
@@ -195,7 +195,7 @@ fn requests_may_be_sent_without_waiting_for_answers() {
     peer.closed();
 }
 
-// CB-25, CB-32: who leaves without waiting for answers has still said what it said.
+// CB-25, CB-32: the messages of a client that leaves without waiting for replies still count.
 #[test]
 fn what_was_asked_is_done_for_those_who_have_left() {
     let broker = Broker::start();
@@ -231,7 +231,7 @@ fn what_was_asked_is_done_for_those_who_have_left() {
 
 // CB-26, CB-27, CB-28, CB-31
 #[test]
-fn what_is_not_understood_is_said_so_and_the_connection_stays() {
+fn what_is_not_understood_is_rejected_and_the_connection_stays() {
     let broker = Broker::start();
     let mut peer = broker.clippy(PeerRole::Wrapper);
     let requests = [
@@ -251,7 +251,7 @@ fn what_is_not_understood_is_said_so_and_the_connection_stays() {
     for request in requests {
         peer.send_raw(&request);
         let answer = peer.answer();
-        let wanted = ClippyAnswer { id: 5, error: Some("unknown_type".into()), ..ClippyAnswer::default() };
+        let wanted = ClippyReply { id: 5, error: Some("unknown_type".into()), ..ClippyReply::default() };
         assert_eq!(answer, wanted, "{}", String::from_utf8_lossy(&request));
     }
     assert_eq!(peer.sessions(), []);
@@ -438,7 +438,7 @@ fn what_was_captured_can_be_pasted_again_and_again() {
         assert_eq!(target.injected(), b"second");
     }
     target.quiet();
-    // Nobody waits for the wrapper.
+    // No request waits for the wrapper.
     target.turn("target", b"");
     assert_eq!(client.ok(&Request::Capture { session: "target" }).size, Some(0));
     client.ok(&Request::Paste { session: "target" });
@@ -477,9 +477,9 @@ fn a_turn_without_a_time_has_that_of_its_arrival() {
     }
 }
 
-// CB-59: who does not read is let go when too much waits for it, and delays nobody.
+// CB-59: a peer that does not read is disconnected when too much is queued for it, and delays no other.
 #[test]
-fn a_peer_that_never_reads_delays_nobody() {
+fn a_peer_that_never_reads_delays_no_other_peer() {
     let broker = Broker::start();
     let mut stuck = broker.clippy(PeerRole::Wrapper);
     stuck.register("stuck");
@@ -546,9 +546,9 @@ fn contents_are_never_mixed() {
     target.quiet();
 }
 
-// A peer that says nothing at all, and ones that say half of something, are nobody else's business.
+// A peer that sends nothing at all, and ones that send half a message, do not affect the others.
 #[test]
-fn half_messages_disturb_nobody() {
+fn half_messages_disturb_no_other_client() {
     let broker = Broker::start();
     let silent: Vec<ClippyClient> = (0..20).map(|_| broker.clippy_raw()).collect();
     let half: Vec<ClippyClient> = (0..20)
@@ -588,7 +588,7 @@ fn half_sent_messages_take_limited_memory_together() {
 
 // CB-59: nor do those who send as fast as they can, and never read what is answered.
 #[test]
-fn a_flood_disturbs_nobody() {
+fn a_flood_disturbs_no_other_client() {
     let broker = Broker::start();
     let mut bytes = Vec::new();
     for id in 0..20 {

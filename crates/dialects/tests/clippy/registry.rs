@@ -3,7 +3,7 @@
 use crate::Broker;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use swb_testkit::{ClippyAnswer, ClippyClient};
+use swb_testkit::{ClippyClient, ClippyReply};
 use swb_wire::clippy::{PeerRole, Request, Sink};
 
 /// A daemon with a wrapper that has the session `s`.
@@ -26,15 +26,11 @@ fn the_first_level_is_as_it_was() {
     assert_eq!(wrapper.turn("s", b"x"), "s:1");
     let mut client = broker.clippy(PeerRole::Client);
     let captured = client.ok(&Request::Capture { session: "s" });
-    let wanted = ClippyAnswer {
-        id: captured.id,
-        size: Some(1),
-        turn_id: Some("s:1".into()),
-        ..ClippyAnswer::default()
-    };
+    let wanted =
+        ClippyReply { id: captured.id, size: Some(1), turn_id: Some("s:1".into()), ..ClippyReply::default() };
     assert_eq!(captured, wanted);
     let pasted = client.ok(&Request::Paste { session: "s" });
-    assert_eq!(pasted, ClippyAnswer { id: pasted.id, ..ClippyAnswer::default() });
+    assert_eq!(pasted, ClippyReply { id: pasted.id, ..ClippyReply::default() });
 }
 
 // CR-2, CR-3, CR-4, CR-6, CR-11
@@ -75,7 +71,7 @@ fn names_with_colons_work() {
 
 // CR-7, CR-8, CR-9
 #[test]
-fn long_turns_are_cut_and_say_so() {
+fn long_turns_are_cut_and_marked() {
     const LIMIT: usize = 4_194_304;
     let (_broker, mut wrapper) = with_session();
     let content: Vec<u8> = (0..LIMIT + 1000).map(|n| (n / 7) as u8).collect();
@@ -118,7 +114,7 @@ fn turns_are_found_by_name() {
     wrapper.ok(&completed(b"second", false, 2000));
     let mut client = broker.clippy(PeerRole::Client);
     let got = client.ok(&Request::GetTurn { turn_id: "s:1" });
-    let wanted = ClippyAnswer {
+    let wanted = ClippyReply {
         id: got.id,
         turn_id: Some("s:1".into()),
         content: Some(b"one".to_vec()),
@@ -126,7 +122,7 @@ fn turns_are_found_by_name() {
         byte_length: Some(3),
         interrupted: Some(true),
         truncated: Some(false),
-        ..ClippyAnswer::default()
+        ..ClippyReply::default()
     };
     assert_eq!(got, wanted);
     let captured = client.ok(&Request::CaptureById { turn_id: "s:1" });

@@ -25,13 +25,13 @@ pub enum Failure {
     /// It ended, could not be reached, or violated its protocol.
     #[error("{0}")]
     Agent(String),
-    /// No agent is configured; the text says what to configure.
+    /// No agent is configured; the text names what to configure.
     #[error("{0}")]
     NotConfigured(String),
-    /// The prompt must not reach this agent; the text says why, and what to do.
+    /// The prompt must not reach this agent; the text has the reason and what to do.
     #[error("{0}")]
     NotAllowed(String),
-    /// It was asked to stop and has not; the text says so, and what to do.
+    /// It was asked to stop and has not; the text names that and what to do.
     #[error("{0}")]
     GoesOn(String),
 }
@@ -206,7 +206,7 @@ impl Exchange {
         self.workspace.get(&self.working_dir)
     }
 
-    /// All directories that commands of agents can write, in whatever workspace.
+    /// All directories that commands of agents can write, in any workspace.
     pub fn written(&self) -> Vec<PathBuf> {
         self.workspace.written()
     }

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn an_owner_that_stays_keeps_nobody_waiting() {
+    async fn an_owner_that_stays_delays_no_client() {
         let (chat, view, presence) = owned_by_a(false);
         assert!(!waits(&chat, B).await);
         presence.0.store(true, Ordering::Relaxed);

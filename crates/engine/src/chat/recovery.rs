@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_says_the_same_when_it_is_written_anew() {
+    fn a_journal_has_the_same_entries_when_it_is_written_anew() {
         let name = SessionName::new("a").unwrap();
         let user = Message::text_of(1, Author::User, "hello", Timestamp(2));
         let mut answer = Message::text_of(2, Author::Assistant, "", Timestamp(3));

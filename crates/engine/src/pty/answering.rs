@@ -13,7 +13,7 @@ const A_TERMINAL_DOES: u64 = u64::MAX;
 
 /// Which queries are answered, and by whom.
 #[derive(Debug, Default)]
-pub(super) struct Answering {
+pub(super) struct QueryReplies {
     /// Cursors that feed terminals.
     terminals: AtomicUsize,
     /// Queries before this offset are settled.

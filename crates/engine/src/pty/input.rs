@@ -45,7 +45,7 @@ impl<P: Deref<Target = Pty>> QueuedInput<P> {
         Ok(Self { pty, place, master: None })
     }
 
-    /// Writes as much of `bytes` as the terminal takes now, if it is this message's turn; says how much that is.
+    /// Writes as much of `bytes` as the terminal takes now, if it is this message's turn; returns how much that is.
     pub(crate) fn try_write(&mut self, bytes: &[u8]) -> Result<usize, InputError> {
         if !self.place.is_first() {
             return Ok(0);

@@ -29,7 +29,7 @@ use crate::keeper::{KEY_SCREEN, Keeper};
 use crate::limits;
 use crate::optional_state::OptionalState;
 use crate::screen::{ObserverStart, ScreenRequest, Screens};
-use answering::Answering;
+use answering::QueryReplies;
 use marks::Marks;
 use numbered::NumberedInput;
 use pace::{Pace, Reach};
@@ -61,7 +61,7 @@ pub struct Pty {
     looks: mpsc::Sender<Box<ScreenRequest>>,
     /// Its slot was freed; no client can find it any more.
     released: AtomicBool,
-    answering: Answering,
+    answering: QueryReplies,
     seats: Seats,
     typed: Typed,
     marks: Marks,
@@ -137,7 +137,7 @@ impl Pty {
             alarm: AtomicU64::new(u64::MAX),
             looks,
             released: AtomicBool::new(false),
-            answering: Answering::default(),
+            answering: QueryReplies::default(),
             seats: Seats::default(),
             typed: Typed::default(),
             marks: Marks::default(),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_given_up_lets_nobody_pass_those_before_it() {
+    fn a_place_that_is_given_up_changes_no_order() {
         let queue = InputQueue::default();
         let (a, b, mut c) = (queue.join(), queue.join(), queue.join());
         drop(b);

@@ -97,7 +97,7 @@ impl Seats {
         if leads || place.verbatim || places.len() < 2 {
             return Cow::Borrowed(input);
         }
-        let typed = swb_vt::without_answers(input);
+        let typed = swb_vt::without_replies(input);
         if !typed.is_empty() {
             places.retain(|other| *other != place);
             places.push(place);

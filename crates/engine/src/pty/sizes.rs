@@ -124,7 +124,7 @@ impl Pty {
         self.fit_windows(&windows);
     }
 
-    /// Keeps the size from here on, whatever windows open or close.
+    /// Keeps the size from here on, even if windows open or close.
     pub(crate) fn keep_size(&self) {
         self.window_sizes.lock().kept = true;
     }

@@ -39,7 +39,7 @@ enum NameEntry {
     Conversation { chat: Chat, hold: NameHold, session: Option<Session> },
 }
 
-/// Tells apart wrappers that use the same name one after the other.
+/// Distinguishes wrappers that use the same name one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WrapperId(u64);
 

@@ -47,7 +47,7 @@ impl From<InputError> for RelayError {
     fn from(error: InputError) -> Self {
         match error {
             InputError::Ended => Self::Disconnected,
-            // Only clients number their input; nobody continues that of a relay.
+            // Only clients number their input; that of a relay is not continued.
             InputError::TooMuch | InputError::Superseded => Self::Busy,
         }
     }

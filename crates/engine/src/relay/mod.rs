@@ -18,7 +18,7 @@ mod turn_store;
 pub use error::RelayError;
 pub use turn::{BadTurnId, NewTurn, StoredTurn, TextSource, TurnDetails, TurnId, TurnInfo};
 
-use crate::event::{EventKind, Events};
+use crate::event::{EventHub, EventKind};
 use crate::keeper::Keeper;
 use crate::limits;
 use crate::optional_state::OptionalState;
@@ -98,7 +98,7 @@ pub struct Relay {
 struct RelayShared {
     state: Mutex<RelayState>,
     registry: Arc<Registry>,
-    events: Arc<Events>,
+    events: Arc<EventHub>,
     keeper: Option<Keeper>,
     clipboard_threads: ClipboardThreads,
     clipboard: Option<Arc<dyn ClipboardSink>>,
@@ -118,7 +118,7 @@ impl Relay {
     pub(crate) fn new(
         keeper: &Keeper,
         registry: Arc<Registry>,
-        events: Arc<Events>,
+        events: Arc<EventHub>,
         turn_limits: TurnLimits,
         journal: Option<OwnedFd>,
         clipboard: Option<Arc<dyn ClipboardSink>>,
@@ -144,13 +144,13 @@ impl Relay {
     /// A relay without a keeper and a clipboard: nothing of it survives the process. Fronts are tested with it.
     pub fn detached(turn_limits: TurnLimits) -> Self {
         let state = RelayState::new(TurnStore::new(drop), turn_limits);
-        Self::with(state, Arc::default(), Arc::new(Events::new(None).0), None, None)
+        Self::with(state, Arc::default(), Arc::new(EventHub::new(None).0), None, None)
     }
 
     fn with(
         state: RelayState,
         registry: Arc<Registry>,
-        events: Arc<Events>,
+        events: Arc<EventHub>,
         keeper: Option<Keeper>,
         clipboard: Option<Arc<dyn ClipboardSink>>,
     ) -> Self {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_chooses_an_option_that_says_the_same() {
+    fn a_verdict_chooses_an_option_of_the_same_meaning() {
         let full = dialog(&[
             ("yes", Meaning::AllowOnce),
             ("always", Meaning::AllowAlways),

@@ -28,7 +28,7 @@ pub use typing::{TypingError, TypingMode, TypingReport};
 pub(crate) use adoption::SessionAdoption;
 pub(crate) use record::PtyRecord;
 pub(crate) use task::{SessionContext, SessionTask, free_slots};
-pub(crate) use uid::SessionUid;
+pub use uid::SessionUid;
 
 use crate::error::Error;
 use crate::keeper::KEY_ENDPOINT;
@@ -151,13 +151,8 @@ impl Session {
     }
 
     /// Unique id: distinguishes it from earlier and later sessions of the same name, also across daemons.
-    pub(crate) fn uid(&self) -> SessionUid {
+    pub fn uid(&self) -> SessionUid {
         self.shared.uid
-    }
-
-    /// A number that no session before or after it has, whatever its name.
-    pub fn unique(&self) -> u64 {
-        self.shared.uid.number()
     }
 
     /// Directory it belongs to.

@@ -10,7 +10,7 @@ use super::transcript::{LookUp, LookedUp, NoText};
 use super::{ProcessPhase, PtyView, ReplySender, Session, SessionCommand, SessionShared, SessionView};
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
-use crate::event::{EventKind, Events};
+use crate::event::{EventHub, EventKind};
 use crate::keeper::{KEY_RECORD, Keeper, KeeperEvent, SlotOwner};
 use crate::pty::Pty;
 use crate::registry::Registry;
@@ -42,7 +42,7 @@ pub(crate) struct SessionContext {
     /// Detection profiles, if turns are detected.
     pub(crate) profiles: Option<Arc<Profiles>>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) events: Arc<Events>,
+    pub(crate) events: Arc<EventHub>,
     pub(crate) relay: Relay,
     pub(crate) endpoints: Arc<[Arc<dyn SessionEndpoint>]>,
     pub(crate) ring: usize,
@@ -71,7 +71,7 @@ pub(crate) struct SessionTask {
     unpublished: Option<UnpublishedTurn>,
     /// Where its agent's session files are, once that was found out.
     transcripts: Option<Arc<TranscriptPlace>>,
-    /// The files did not respond, and are left alone until then.
+    /// The files did not respond, and are not read until then.
     transcripts_avoided: Option<Instant>,
     /// Boxed, because a map has room for several from the start.
     pub(super) terminals: BTreeMap<PtyId, Box<PtyState>>,

@@ -2,7 +2,7 @@
 //!
 //! The files are read on a thread of their own (`file_access`), as they are in a home that may not respond. A look-up takes
 //! a limited time, and a session whose files did not respond uses the screen for a while. Only regular files of our own
-//! user are read, links below the agent's directory are not followed, and what a file says counts only if it agrees with the screen.
+//! user are read, links below the agent's directory are not followed, and the text of a file counts only if it agrees with the screen.
 
 use crate::file_access;
 use crate::limits;
@@ -130,7 +130,7 @@ impl LookUp {
     }
 }
 
-/// The files that were read last, and what they said: what has not changed since is not read again.
+/// The files that were read last, and their content: a file that has not changed since is not read again.
 #[derive(Debug, Default)]
 struct SeenFiles {
     states: Vec<FileState>,

@@ -15,13 +15,13 @@ use matcher::{Filtered, Matcher, forbidden};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use swb_engine::{Engine, Session, TypedText};
+use swb_engine::{Engine, Session, SessionUid, TypedText};
 use swb_wire::control::{ErrorReply, Filter, FilterReply};
 
 /// The filters of all sessions.
 #[derive(Debug, Default)]
 pub(crate) struct InputFilters {
-    sessions: Mutex<HashMap<u64, SessionFilter>>,
+    sessions: Mutex<HashMap<SessionUid, SessionFilter>>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl InputFilters {
     /// Takes input for the agent of a session and returns what reaches it; the last bytes may be held back.
     pub(crate) fn feed(&self, session: &Session, bytes: &[u8]) -> Filtered {
         let mut sessions = self.lock();
-        let filter = sessions.entry(session.unique()).or_default();
+        let filter = sessions.entry(session.uid()).or_default();
         if filter.off {
             return Filtered { passed: bytes.to_vec(), withheld: None };
         }
@@ -44,7 +44,7 @@ impl InputFilters {
     /// Gives up the bytes held back for a session.
     pub(crate) fn release(&self, session: &Session) -> Vec<u8> {
         let mut sessions = self.lock();
-        sessions.get_mut(&session.unique()).map(|filter| filter.matcher.release()).unwrap_or_default()
+        sessions.get_mut(&session.uid()).map(|filter| filter.matcher.release()).unwrap_or_default()
     }
 
     /// Gives up the bytes held back for a session after a while, if no other input did.
@@ -58,39 +58,39 @@ impl InputFilters {
 
     /// Whether bytes for a session are held back.
     pub(crate) fn holds(&self, session: &Session) -> bool {
-        self.lock().get(&session.unique()).is_some_and(|filter| filter.matcher.holds())
+        self.lock().get(&session.uid()).is_some_and(|filter| filter.matcher.holds())
     }
 
     pub(crate) fn is_on(&self, session: &Session) -> bool {
-        self.lock().get(&session.unique()).is_none_or(|filter| !filter.off)
+        self.lock().get(&session.uid()).is_none_or(|filter| !filter.off)
     }
 
-    /// The sessions whose input is not filtered, by their unique numbers.
-    pub(crate) fn switched_off(&self) -> Vec<u64> {
+    /// The sessions whose input is not filtered, by their uids.
+    pub(crate) fn switched_off(&self) -> Vec<SessionUid> {
         let sessions = self.lock();
         sessions.iter().filter(|(_, filter)| filter.off).map(|(session, _)| *session).collect()
     }
 
-    pub(crate) fn restore(&self, switched_off: Vec<u64>) {
+    pub(crate) fn restore(&self, switched_off: Vec<SessionUid>) {
         let off = switched_off.into_iter().take(limits::FILTERS);
         self.lock()
             .extend(off.map(|session| (session, SessionFilter { off: true, ..SessionFilter::default() })));
     }
 
     fn switch(&self, session: &Session, on: bool) {
-        self.lock().entry(session.unique()).or_default().off = !on;
+        self.lock().entry(session.uid()).or_default().off = !on;
     }
 
     /// Forgets sessions that have ended, once there may be many of them.
     fn prune(&self, engine: &Engine) {
         let mut sessions = self.lock();
         if sessions.len() > limits::FILTERS {
-            let live: Vec<u64> = engine.sessions().iter().map(Session::unique).collect();
+            let live: Vec<SessionUid> = engine.sessions().iter().map(Session::uid).collect();
             sessions.retain(|session, _| live.contains(session));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, SessionFilter>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionUid, SessionFilter>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -133,7 +133,7 @@ impl Call<'_> {
         (passed, notice)
     }
 
-    /// Refuses a text that a client elsewhere wants to submit to an agent, if the filter would withhold it.
+    /// Refuses a text that a client elsewhere submits to an agent, if the filter would withhold it.
     pub(crate) fn check_text(&self, session: &Session, text: &TypedText) -> Result<(), ErrorReply> {
         let bytes = match text {
             TypedText::Text(text) => text.as_bytes(),

@@ -25,10 +25,10 @@ use crate::limits;
 use crate::reply::{OperationResult, done};
 use means::{Means, Queue};
 use mutes::Mutes;
-use policy::{Notice, Policy};
+use policy::{AgentNotice, Policy};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-use swb_engine::{Engine, EventFollower, Session};
+use swb_engine::{Engine, EventFollower, Session, SessionUid};
 use swb_types::Timestamp;
 use swb_wire::control::{
     EventBody, EventItem, Mute, MuteItem, MuteReply, NotificationItem, NotificationKind, NotificationsReply,
@@ -103,7 +103,7 @@ impl Notifications {
         let (now, quiet) = (now(), self.is_quiet().await);
         let is_muted = |session: &swb_types::SessionName| {
             let session = engine.find_remembered(session.as_str());
-            session.is_ok_and(|session| self.mutes.until(session.unique(), now).is_some())
+            session.is_ok_and(|session| self.mutes.until(session.uid(), now).is_some())
         };
         for notice in policy.take_due(now, quiet, is_muted) {
             tracing::debug!(session = %notice.session, kind = notice.kind.as_str(), "notification");
@@ -118,7 +118,7 @@ impl Notifications {
     }
 
     /// The notification as the event that `events` sends.
-    fn item(&self, notice: &Notice, events: &EventFollower) -> Option<NotificationItem> {
+    fn item(&self, notice: &AgentNotice, events: &EventFollower) -> Option<NotificationItem> {
         let event = EventItem {
             cursor: events.cursor_at(notice.seq).to_string(),
             at: notice.at,
@@ -224,18 +224,18 @@ impl Call<'_> {
     pub(crate) fn mute(&self, mute: &Mute) -> OperationResult {
         let session = self.session(&mute.session)?;
         let (mutes, now) = (&self.operations.notifications.mutes, now());
-        let live: Vec<u64> = self.engine().sessions().iter().map(Session::unique).collect();
+        let live: Vec<SessionUid> = self.engine().sessions().iter().map(Session::uid).collect();
         mutes.prune(&live, now);
         let until = mute.seconds.map(|seconds| seconds.checked_mul(1000)?.checked_add(now));
         let Some(until) = until.map_or(Some(None), |until| until.map(Some)) else {
             return Err(invalid("'seconds' is too far in the future"));
         };
         match mute.off {
-            true => mutes.clear(session.unique()),
-            false => mutes.set(session.unique(), until),
+            true => mutes.clear(session.uid()),
+            false => mutes.set(session.uid(), until),
         }
         self.operations.host.remote_access_changed();
-        let until = mutes.until(session.unique(), now);
+        let until = mutes.until(session.uid(), now);
         let (session, muted) = (session.name().to_string(), until.is_some());
         done(&MuteReply { ok: true, session, muted, until: until.flatten() })
     }
@@ -245,7 +245,7 @@ impl Call<'_> {
         let config = &notifications.config;
         let sessions = self.engine().sessions().into_iter().filter(|session| self.caller.sees(session));
         let muted = sessions.filter_map(|session| {
-            let until = notifications.mutes.until(session.unique(), now)?;
+            let until = notifications.mutes.until(session.uid(), now)?;
             Some(MuteItem { session: session.name().to_string(), until })
         });
         let queues = notifications.queues().iter().map(|queue| queue.means.item()).collect::<Vec<_>>();

@@ -14,7 +14,7 @@ use swb_wire::control::NotificationKind;
 
 /// A notification that is due.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Notice {
+pub(crate) struct AgentNotice {
     pub(crate) kind: NotificationKind,
     pub(crate) session: SessionName,
     pub(crate) workspace: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct Notice {
     pub(crate) count: u32,
 }
 
-impl Notice {
+impl AgentNotice {
     /// The notification for people. It contains nothing that a program has written.
     pub(crate) fn text(&self) -> String {
         let session = &self.session;
@@ -82,7 +82,7 @@ struct Followed {
     closed: bool,
     /// When its last notification was sent.
     sent: Option<u64>,
-    waiting: Option<Notice>,
+    waiting: Option<AgentNotice>,
 }
 
 impl Followed {
@@ -132,7 +132,7 @@ impl Policy {
                 || worked.is_some_and(|worked| worked.as_millis() >= u128::from(self.finished_after)))
         {
             let count = followed.waiting.as_ref().map_or(0, |before| before.count).saturating_add(1);
-            followed.waiting = Some(Notice {
+            followed.waiting = Some(AgentNotice {
                 kind,
                 session: event.session.clone(),
                 workspace: event.workspace.clone(),
@@ -159,7 +159,7 @@ impl Policy {
         now: u64,
         quiet: bool,
         muted: impl Fn(&SessionName) -> bool,
-    ) -> Vec<Notice> {
+    ) -> Vec<AgentNotice> {
         let mut due = Vec::new();
         self.sessions.retain(|session, followed| {
             // A clock that was set back must not silence a session.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn due(policy: &mut Policy, second: u64) -> Vec<String> {
-        policy.take_due(second * 1000, false, |_| false).iter().map(Notice::text).collect()
+        policy.take_due(second * 1000, false, |_| false).iter().map(AgentNotice::text).collect()
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) async fn local_minute() -> Option<u16> {
         let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::system());
         u16::try_from(i16::from(now.hour()) * 60 + i16::from(now.minute())).ok()
     };
-    // The file that says which time zone it is.
+    // The file that names the time zone.
     file_access::run(Path::new("/etc/localtime"), minute).await.ok().flatten()
 }
 

@@ -1,6 +1,6 @@
 //! Notifications for terminals that are attached: each client takes the new ones between two pieces of its output.
 
-use super::policy::Notice;
+use super::policy::AgentNotice;
 use crate::{Caller, limits};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    pub(crate) fn post(&self, notice: &Notice) {
+    pub(crate) fn post(&self, notice: &AgentNotice) {
         let about = Some((notice.session.clone(), notice.workspace.clone()));
         self.add(Posting { about, kind: notice.kind, text: notice.text() });
     }

@@ -59,7 +59,7 @@ impl TerminalOutput {
                 () = notified(self.notifications.as_mut()) => {}
                 Ok(()) = self.client.changed() => {
                     let window = self.client.borrow_and_update().window;
-                    // Other news than its size need no picture.
+                    // Changes other than its size need no picture.
                     if let Some(window) = window.filter(|window| *window != cut_out.view.size()) {
                         cut_out.view.resize(window);
                     }

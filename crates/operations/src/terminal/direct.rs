@@ -60,7 +60,7 @@ impl TerminalOutput {
             self.may_read &= self.way == Way::Stopping || reading.offset > self.began || overtaken;
             self.way = Way::Sent;
             self.cursor.set_followed(false);
-            // It may have read on behind the resize before it was asked to stop, whatever the size is by now.
+            // It may have read on behind the resize before it was asked to stop, even if the size is the same again.
             let garbled = |window| self.draws_own_size() && self.cursor.has_passed_resize_to_other(window);
             if window.is_some_and(garbled) {
                 self.begin_cut_out(window);

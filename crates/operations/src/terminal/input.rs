@@ -13,10 +13,10 @@ use swb_wire::control::{ErrorReply, InputCount, StreamOptions};
 use tokio::sync::watch;
 
 /// What a client that types holds of a PTY.
-pub(super) struct Places {
+pub(super) struct InputClaims {
     /// Held by clients that are terminals; removes their replies to terminal queries if another terminal replies.
     pub(super) seat: Option<Arc<Seat>>,
-    /// Its say in the size.
+    /// Its part in the decision about the size.
     pub(super) claim: Option<SizeClaim>,
     /// Input whose bytes the client has numbered.
     pub(super) numbered: Option<InputStream>,
@@ -28,7 +28,7 @@ pub struct TerminalInput {
     pty: Arc<Pty>,
     /// The client asked to watch, or may only watch.
     watch: bool,
-    places: Places,
+    places: InputClaims,
     /// The protocol of another program: its client sets the size itself, when it attaches and whenever it sends one.
     foreign: bool,
     /// The client draws the terminal in the session's size.
@@ -47,7 +47,7 @@ impl TerminalInput {
         pty: Arc<Pty>,
         options: &StreamOptions,
         client: watch::Sender<ClientState>,
-        places: Places,
+        places: InputClaims,
     ) -> Self {
         let counted = Mutex::new(Some(session.join(call.caller.counted_as(), call.caller.pid())));
         let filtered = call.caller.is_remote() && pty.id() == PtyId::AGENT;
@@ -134,7 +134,7 @@ impl TerminalInput {
         self.client.send_modify(|client| client.window = Some(size));
     }
 
-    /// Sets the terminal's size, whatever windows show it.
+    /// Sets the terminal's size, independent of the windows that show it.
     pub async fn resize_once(&self, cols: u16, rows: u16) {
         if let Some(size) = Size::new(cols, rows).filter(|_| !self.watch) {
             // CO-58: there is no reply, not even if the PTY is gone.

@@ -65,7 +65,7 @@ impl TerminalOutput {
         }
     }
 
-    /// Brings the client's terminal into the state of the screen, whatever it shows.
+    /// Brings the client's terminal into the state of the screen, from any other state.
     pub(super) fn show(&mut self, picture: &[u8]) {
         self.push_picture(self.cursor.offset(), [swb_vt::RESET, picture].concat(), false);
     }

@@ -9,7 +9,7 @@ mod input;
 mod lag_repaint;
 mod output;
 
-use input::Places;
+use input::InputClaims;
 pub use input::TerminalInput;
 pub use output::{Piece, TerminalOutput};
 
@@ -123,7 +123,7 @@ impl OpenTerminal {
         let (sender, receiver) = watch::channel(state);
         // The protocols of clients other than our own promise that each byte is delivered (CO-56).
         let seat = is_terminal(&options).then(|| Arc::new(pty.seat(!options.repaint)));
-        let places = Places { seat: seat.clone(), claim: client.claim, numbered: client.numbered };
+        let places = InputClaims { seat: seat.clone(), claim: client.claim, numbered: client.numbered };
         let input = TerminalInput::new(call, session, Arc::clone(pty), &options, sender, places);
         let mut output = TerminalOutput::new(opening, options, until, receiver, seat);
         output.may_read = direct::is_allowed(call.caller, &options);

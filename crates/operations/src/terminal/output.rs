@@ -74,7 +74,7 @@ pub struct TerminalOutput {
     refusals: u64,
     /// How often the client was sent the size because its own did not take effect.
     sizes_sent: u64,
-    /// How often the client's input was withheld, as far as it was told.
+    /// How often the client's input was withheld, as far as it was notified of that.
     withheld: u64,
     /// The role that does not allow input, of a client that did not ask to watch.
     limited: Option<Role>,

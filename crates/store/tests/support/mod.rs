@@ -9,7 +9,7 @@ use swb_chat::{
 };
 use swb_types::{SessionName, Timestamp};
 
-/// A conversation in which these things were said, by turns.
+/// A conversation with these messages, by turns.
 pub(crate) fn talk(name: &str, workspace: &str, said: &[&str]) -> SavedConversation {
     let role = |n: usize| if n.is_multiple_of(2) { Author::User } else { Author::Assistant };
     let messages = said

@@ -4,7 +4,7 @@ use super::RelayFamily;
 use crate::address;
 use crate::error::TurnError;
 use crate::limits;
-use crate::message::{Message, attribute};
+use crate::message::{StunMessage, attribute};
 use core::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,11 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Reads the reply to the request for an allocation.
-    pub(super) fn read(message: &Message<'_>, family: RelayFamily, now: Instant) -> Result<Self, TurnError> {
+    pub(super) fn read(
+        message: &StunMessage<'_>,
+        family: RelayFamily,
+        now: Instant,
+    ) -> Result<Self, TurnError> {
         let address = |kind, missing| {
             message.xor_address(kind).filter(address::is_usable).ok_or(TurnError::Invalid(missing))
         };
@@ -34,7 +38,7 @@ impl Lease {
     }
 
     /// Reads the lifetime in the reply to a request for an allocation or a refresh.
-    pub(super) fn renew(&mut self, message: &Message<'_>, now: Instant) -> Result<(), TurnError> {
+    pub(super) fn renew(&mut self, message: &StunMessage<'_>, now: Instant) -> Result<(), TurnError> {
         let seconds = message.number(attribute::LIFETIME).ok_or(TurnError::Invalid("it has no lifetime"))?;
         let lifetime = Duration::from_secs(seconds.into()).min(limits::LONGEST_LIFETIME);
         if lifetime < limits::SHORTEST_LIFETIME {

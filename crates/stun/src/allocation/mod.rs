@@ -16,7 +16,7 @@ use crate::error::TurnError;
 use crate::integrity::Credentials;
 use crate::limits;
 use crate::message::{
-    Class, Message, MessageWriter, attribute, channel_data, is_channel_data, method, write_channel_data,
+    Class, MessageWriter, StunMessage, attribute, channel_data, is_channel_data, method, write_channel_data,
 };
 use crate::schedule::Due;
 use core::net::{IpAddr, SocketAddr};
@@ -202,7 +202,7 @@ impl Allocation {
             let (number, payload) = channel_data(datagram).filter(|_| self.lease().is_some())?;
             return self.channels.peer(number).map(|from| Received { from, payload });
         }
-        let message = Message::parse(datagram).ok()?;
+        let message = StunMessage::parse(datagram).ok()?;
         match message.class() {
             Class::Request => None,
             Class::Indication => self.indication(&message),
@@ -273,7 +273,7 @@ impl Allocation {
         }
     }
 
-    fn indication(&self, message: &Message<'_>) -> Option<Received> {
+    fn indication(&self, message: &StunMessage<'_>) -> Option<Received> {
         if message.method() != method::DATA || self.lease().is_none() {
             return None;
         }
@@ -282,7 +282,7 @@ impl Allocation {
         self.permissions.allow(from.ip()).then_some(Received { from, payload })
     }
 
-    fn reply(&mut self, message: &Message<'_>, now: Instant) {
+    fn reply(&mut self, message: &StunMessage<'_>, now: Instant) {
         let is_for = |request: &Request| {
             request.transaction == message.transaction() && request.purpose.method() == message.method()
         };
@@ -328,7 +328,7 @@ impl Allocation {
         }
     }
 
-    fn granted(&mut self, purpose: Purpose, message: &Message<'_>, now: Instant) {
+    fn granted(&mut self, purpose: Purpose, message: &StunMessage<'_>, now: Instant) {
         match purpose {
             Purpose::Allocate(family) => match Lease::read(message, family, now) {
                 Ok(lease) => {
@@ -342,7 +342,7 @@ impl Allocation {
             Purpose::Refresh => {
                 let Phase::Allocated(lease) = &mut self.phase else { return };
                 if lease.renew(message, now).is_err() {
-                    // No lifetime is left: the server wants to be rid of us.
+                    // No lifetime is left: the server ends the allocation.
                     self.fail(TurnError::Lost);
                 }
             }

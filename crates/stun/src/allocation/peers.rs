@@ -17,7 +17,7 @@ pub(super) enum Permit {
     Granted,
     /// The server has been asked.
     Requested,
-    /// It has to be asked now; this is said once.
+    /// It has to be asked now; this is returned once.
     Missing,
     Refused,
     /// The list has no room.

@@ -2,9 +2,9 @@
 
 use super::RelayFamily;
 use crate::error::TurnError;
-use crate::integrity::{Credentials, Key};
+use crate::integrity::{Credentials, IntegrityKey};
 use crate::limits;
-use crate::message::{Class, ErrorReply, Message, MessageWriter, TransactionId, attribute, method};
+use crate::message::{Class, ErrorReply, MessageWriter, StunMessage, TransactionId, attribute, method};
 use crate::schedule::Schedule;
 use core::net::{IpAddr, SocketAddr};
 use std::fmt;
@@ -79,7 +79,7 @@ pub(super) struct Request {
 
 impl Request {
     /// Whether the reply comes from the server that the request was signed for; unsigned requests get unsigned replies.
-    pub(super) fn verifies(&self, reply: &Message<'_>) -> bool {
+    pub(super) fn verifies(&self, reply: &StunMessage<'_>) -> bool {
         self.signature.as_ref().is_none_or(|signature| reply.verify(&signature.key) == Some(true))
     }
 }
@@ -87,12 +87,12 @@ impl Request {
 /// What signs requests: the key, and the nonce that the server gave.
 #[derive(Clone, Debug)]
 pub(super) struct Signature {
-    key: Key,
+    key: IntegrityKey,
     realm: Vec<u8>,
     nonce: Vec<u8>,
 }
 
-/// Signs requests with long-term credentials, as soon as the server has said how.
+/// Signs requests with long-term credentials, as soon as the server has sent realm and nonce.
 #[derive(Debug)]
 pub(super) struct Signer {
     credentials: Option<Credentials>,
@@ -104,7 +104,7 @@ pub(super) struct Signer {
 
 impl Signer {
     pub(super) fn new(credentials: Option<Credentials>, secret: &[u8; 32]) -> Self {
-        let transactions = Transactions { key: Key::new(secret), next: 0 };
+        let transactions = Transactions { key: IntegrityKey::new(secret), next: 0 };
         Self { credentials, signature: None, accepted: false, transactions }
     }
 
@@ -144,7 +144,7 @@ impl Signer {
     pub(super) fn challenge(
         &mut self,
         request: &Request,
-        message: &Message<'_>,
+        message: &StunMessage<'_>,
         error: ErrorReply,
     ) -> Result<(), TurnError> {
         let credentials = self.credentials.as_ref().ok_or(TurnError::CredentialsMissing)?;
@@ -170,7 +170,7 @@ impl Signer {
 
 /// Identifiers that only the holder of the caller's random bytes can foresee.
 struct Transactions {
-    key: Key,
+    key: IntegrityKey,
     next: u64,
 }
 

@@ -124,7 +124,7 @@ fn replies_that_are_not_signed_are_not_believed() {
         .xor_address(attribute::XOR_MAPPED_ADDRESS, address(MAPPED))
         .attribute(attribute::LIFETIME, &600u32.to_be_bytes());
     script.handle(&grant.finish());
-    let forged = request.error(486).integrity(&swb_stun::integrity::Key::new(b"guessed"));
+    let forged = request.error(486).integrity(&swb_stun::integrity::IntegrityKey::new(b"guessed"));
     script.handle(&forged.finish());
     assert_eq!(script.event(), None);
     // The reply of the server still counts.
@@ -272,7 +272,7 @@ fn an_allocation_that_the_server_does_not_know_is_lost() {
         while script.wait(due) {}
         let request = script.request();
         assert_eq!(request.method(), method::REFRESH);
-        // Whoever cannot sign cannot end it.
+        // A peer that cannot sign cannot end it.
         script.handle(&request.error(437).finish());
         assert_eq!(script.event(), None);
         script.handle(&reply(&request));

@@ -4,7 +4,7 @@ use crate::script::{Script, Sent, address, key};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
-use swb_stun::message::{Class, Message, MessageWriter, method};
+use swb_stun::message::{Class, MessageWriter, StunMessage, method};
 use swb_stun::{Binding, ServerUrl, TransactionId, is_stun};
 
 /// Bytes, half of the time behind the header of a message that has their length.
@@ -30,7 +30,7 @@ proptest! {
         busy.bind(address("192.0.2.1:4001"));
         let mut binding = Binding::new([1; 12], Instant::now());
         for datagram in &datagrams {
-            if let Ok(message) = Message::parse(datagram) {
+            if let Ok(message) = StunMessage::parse(datagram) {
                 prop_assert!(is_stun(datagram));
                 let _all = (message.error(), message.verify(&key()), message.attributes().count());
             }
@@ -79,7 +79,7 @@ proptest! {
             writer = writer.attribute(*kind, value);
         }
         let datagram = writer.integrity(&key()).finish();
-        let message = Message::parse(&datagram).unwrap();
+        let message = StunMessage::parse(&datagram).unwrap();
         prop_assert_eq!(message.verify(&key()), Some(true));
         let read: Vec<(u16, Vec<u8>)> = message.attributes().map(|(kind, value)| (kind, value.to_vec())).collect();
         prop_assert_eq!(read, attributes);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use swb_stun::message::{Class, Message, MessageWriter, attribute, method};
+use swb_stun::message::{Class, MessageWriter, StunMessage, attribute, method};
 use swb_stun::{Binding, StunError, TransactionId, address, keepalive};
 
 const ID: [u8; 12] = *b"transaction!";
@@ -44,7 +44,7 @@ fn a_server_that_does_not_reply_is_given_up_after_five_seconds() {
     assert_eq!(binding.outcome(), Some(&Err(StunError::TimedOut)));
     assert_eq!(sent.len(), 4);
     assert!(sent.iter().all(|(at, datagram)| *at < Duration::from_secs(5) && *datagram == sent[0].1));
-    let message = Message::parse(&sent[0].1).unwrap();
+    let message = StunMessage::parse(&sent[0].1).unwrap();
     assert_eq!((message.class(), message.method()), (Class::Request, method::BINDING));
     assert_eq!(message.transaction(), TransactionId(ID));
     // A reply that comes too late changes nothing.
@@ -95,6 +95,6 @@ fn errors_and_invalid_replies_are_reported() {
 #[test]
 fn a_keepalive_expects_no_reply() {
     let datagram = keepalive(ID);
-    let message = Message::parse(&datagram).unwrap();
+    let message = StunMessage::parse(&datagram).unwrap();
     assert_eq!((message.class(), message.method()), (Class::Indication, method::BINDING));
 }

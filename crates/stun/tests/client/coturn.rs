@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use swb_stun::{Allocation, AllocationEvent, Binding, Credentials, RelayFamily, TurnError, is_channel_data};
 
 /// How long anything may take: a busy machine may stop for seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server that does not reply yet is waited for before it is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -57,7 +57,7 @@ impl Coturn {
     fn is_ready(&mut self) -> bool {
         let (socket, began) = (socket(), Instant::now());
         let mut buffer = [0; 2048];
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < TIMEOUT {
             if self.process.try_wait().expect("its state").is_some() {
                 return false;
             }
@@ -137,7 +137,7 @@ impl Client {
 fn until<const N: usize>(mut clients: [&mut Client; N], mut done: impl FnMut(&mut [&mut Client; N]) -> bool) {
     let began = Instant::now();
     while !done(&mut clients) {
-        assert!(began.elapsed() < PATIENCE, "timed out");
+        assert!(began.elapsed() < TIMEOUT, "timed out");
         clients.iter_mut().for_each(|client| client.turn());
     }
 }

@@ -1,9 +1,9 @@
-//! A TURN server that does what a test says, and an allocation at it.
+//! A TURN server that a test scripts, and an allocation at it.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use swb_stun::integrity::Key;
-use swb_stun::message::{Class, Message, MessageWriter, attribute, method};
+use swb_stun::integrity::IntegrityKey;
+use swb_stun::message::{Class, MessageWriter, StunMessage, attribute, method};
 use swb_stun::{Allocation, AllocationEvent, Credentials, RelayFamily};
 
 pub(crate) const REALM: &[u8] = b"realm";
@@ -18,7 +18,7 @@ pub(crate) fn credentials() -> Credentials {
     Credentials::new("user", "password").expect("short enough")
 }
 
-pub(crate) fn key() -> Key {
+pub(crate) fn key() -> IntegrityKey {
     credentials().key(REALM)
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct Script {
 pub(crate) struct Sent(pub(crate) Vec<u8>);
 
 impl Sent {
-    pub(crate) fn message(&self) -> Message<'_> {
-        Message::parse(&self.0).expect("what the client sends is a message")
+    pub(crate) fn message(&self) -> StunMessage<'_> {
+        StunMessage::parse(&self.0).expect("what the client sends is a message")
     }
 
     pub(crate) fn method(&self) -> u16 {

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use swb_stun::address;
-use swb_stun::integrity::Key;
-use swb_stun::message::{Class, Malformed, Message, MessageWriter, attribute, method};
+use swb_stun::integrity::IntegrityKey;
+use swb_stun::message::{Class, Malformed, MessageWriter, StunMessage, attribute, method};
 use swb_stun::{Credentials, TransactionId, is_channel_data, is_stun};
 
 const TRANSACTION: &str = "b7e7a701 bc34d686 fa87dfae";
@@ -46,13 +46,13 @@ fn transaction() -> TransactionId {
 fn the_sample_request_is_read_and_verified() {
     let datagram = bytes(REQUEST);
     assert!(is_stun(&datagram) && !is_channel_data(&datagram));
-    let message = Message::parse(&datagram).unwrap();
+    let message = StunMessage::parse(&datagram).unwrap();
     assert_eq!((message.class(), message.method()), (Class::Request, method::BINDING));
     assert_eq!(message.transaction(), transaction());
     assert_eq!(message.attribute(attribute::USERNAME), Some(&b"evtj:h6vY"[..]));
     assert_eq!(message.attributes().count(), 4);
-    assert_eq!(message.verify(&Key::new(PASSWORD)), Some(true));
-    assert_eq!(message.verify(&Key::new(b"another")), Some(false));
+    assert_eq!(message.verify(&IntegrityKey::new(PASSWORD)), Some(true));
+    assert_eq!(message.verify(&IntegrityKey::new(b"another")), Some(false));
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn the_sample_responses_have_both_kinds_of_addresses() {
         [(IPV4_RESPONSE, "192.0.2.1:32853"), (IPV6_RESPONSE, "[2001:db8:1234:5678:11:2233:4455:6677]:32853")]
     {
         let datagram = bytes(sample);
-        let message = Message::parse(&datagram).unwrap();
+        let message = StunMessage::parse(&datagram).unwrap();
         let mapped: SocketAddr = mapped.parse().unwrap();
         assert_eq!((message.class(), message.method()), (Class::Success, method::BINDING));
-        assert_eq!(message.verify(&Key::new(PASSWORD)), Some(true));
+        assert_eq!(message.verify(&IntegrityKey::new(PASSWORD)), Some(true));
         assert_eq!(message.xor_address(attribute::XOR_MAPPED_ADDRESS), Some(mapped));
         let range = message.attribute_range(attribute::XOR_MAPPED_ADDRESS).unwrap();
         assert_eq!(datagram.get(range), Some(&*address::write_xor(mapped, &transaction())));
@@ -74,7 +74,7 @@ fn the_sample_responses_have_both_kinds_of_addresses() {
 #[test]
 fn the_sample_with_long_term_credentials_is_verified_and_written_the_same() {
     let datagram = bytes(LONG_TERM_REQUEST);
-    let message = Message::parse(&datagram).unwrap();
+    let message = StunMessage::parse(&datagram).unwrap();
     let realm = message.attribute(attribute::REALM).unwrap();
     let nonce = message.attribute(attribute::NONCE).unwrap();
     let credentials = Credentials::new("マトリックス", "TheMatrIX").unwrap();
@@ -95,15 +95,15 @@ fn the_sample_with_long_term_credentials_is_verified_and_written_the_same() {
 fn what_is_written_with_a_fingerprint_is_the_sample() {
     // The sample pads with blanks, we with zeros: the longest piece without padding is compared.
     let datagram = bytes(REQUEST);
-    let message = Message::parse(&datagram).unwrap();
+    let message = StunMessage::parse(&datagram).unwrap();
     let mut writer = MessageWriter::new(Class::Request, method::BINDING, transaction());
     for (kind, value) in message.attributes() {
         writer = writer.attribute(kind, value);
     }
-    let written = writer.integrity(&Key::new(PASSWORD)).finish();
+    let written = writer.integrity(&IntegrityKey::new(PASSWORD)).finish();
     assert_eq!(written.len(), datagram.len());
     assert_eq!(written[..69], datagram[..69]);
-    assert_eq!(Message::parse(&written).unwrap().verify(&Key::new(PASSWORD)), Some(true));
+    assert_eq!(StunMessage::parse(&written).unwrap().verify(&IntegrityKey::new(PASSWORD)), Some(true));
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn every_changed_bit_is_noticed() {
     for bit in 0..(datagram.len() - 8) * 8 {
         let mut changed = datagram.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        let message = Message::parse(&changed);
-        let verified = message.as_ref().ok().and_then(|message| message.verify(&Key::new(PASSWORD)));
+        let message = StunMessage::parse(&changed);
+        let verified = message.as_ref().ok().and_then(|message| message.verify(&IntegrityKey::new(PASSWORD)));
         assert_ne!(verified, Some(true), "bit {bit}");
         // A changed length may hide the fingerprint; any other change does not match it.
         if (8 * 8..8 * 20).contains(&bit) || (8 * 40..8 * 60).contains(&bit) {
@@ -123,11 +123,13 @@ fn every_changed_bit_is_noticed() {
     // Without the fingerprint, the integrity covers everything before it.
     let mut unsealed = datagram[..datagram.len() - 8].to_vec();
     unsealed[3] -= 8;
-    assert_eq!(Message::parse(&unsealed).unwrap().verify(&Key::new(PASSWORD)), Some(true));
+    assert_eq!(StunMessage::parse(&unsealed).unwrap().verify(&IntegrityKey::new(PASSWORD)), Some(true));
     for bit in 64..unsealed.len() * 8 {
         let mut changed = unsealed.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        let verified = Message::parse(&changed).ok().and_then(|message| message.verify(&Key::new(PASSWORD)));
+        let verified = StunMessage::parse(&changed)
+            .ok()
+            .and_then(|message| message.verify(&IntegrityKey::new(PASSWORD)));
         assert_ne!(verified, Some(true), "bit {bit}");
     }
 }
@@ -136,24 +138,24 @@ fn every_changed_bit_is_noticed() {
 fn lengths_that_lead_beyond_the_message_are_rejected() {
     let datagram = bytes(IPV4_RESPONSE);
     for length in 0..datagram.len() {
-        assert!(Message::parse(&datagram[..length]).is_err(), "{length}");
+        assert!(StunMessage::parse(&datagram[..length]).is_err(), "{length}");
     }
     let mut longer = bytes(LONG_TERM_REQUEST);
     longer[23] = 0xff;
-    assert_eq!(Message::parse(&longer).unwrap_err(), Malformed::Attribute);
+    assert_eq!(StunMessage::parse(&longer).unwrap_err(), Malformed::Attribute);
     let mut more = bytes(LONG_TERM_REQUEST);
     more.extend([0; 4]);
-    assert_eq!(Message::parse(&more).unwrap_err(), Malformed::Header);
+    assert_eq!(StunMessage::parse(&more).unwrap_err(), Malformed::Header);
 }
 
 #[test]
 fn attributes_behind_the_integrity_do_not_count() {
-    let key = Key::new(PASSWORD);
+    let key = IntegrityKey::new(PASSWORD);
     let datagram = MessageWriter::new(Class::Success, method::BINDING, transaction())
         .integrity(&key)
         .attribute(attribute::LIFETIME, &[0, 0, 1, 0])
         .finish();
-    let message = Message::parse(&datagram).unwrap();
+    let message = StunMessage::parse(&datagram).unwrap();
     assert_eq!(message.verify(&key), Some(true));
     assert_eq!(message.attribute(attribute::LIFETIME), None);
 }
@@ -163,7 +165,7 @@ fn methods_and_classes_are_kept() {
     for class in [Class::Request, Class::Indication, Class::Success, Class::Error] {
         for method in 0..=0x0fff {
             let datagram = MessageWriter::new(class, method, transaction()).finish();
-            let message = Message::parse(&datagram).unwrap();
+            let message = StunMessage::parse(&datagram).unwrap();
             assert_eq!((message.class(), message.method()), (class, method));
         }
     }
@@ -175,14 +177,14 @@ fn reasons_of_errors_are_short_and_printable() {
     let datagram = MessageWriter::new(Class::Error, method::BINDING, transaction())
         .attribute(attribute::ERROR_CODE, reason.as_bytes())
         .finish();
-    let error = Message::parse(&datagram).unwrap().error().unwrap();
+    let error = StunMessage::parse(&datagram).unwrap().error().unwrap();
     assert_eq!(error.code, 401);
     assert!(error.reason.starts_with("no[31m wayxxx"), "{error}");
     assert_eq!(error.reason.len(), 127);
 }
 
 #[test]
-fn other_datagrams_are_told_apart() {
+fn other_datagrams_are_recognised() {
     assert!(is_channel_data(&[0x40, 0, 0, 0]) && is_channel_data(&[0x4f, 0xff, 0, 9, 1]));
     // DTLS, RTP, channel numbers that are reserved, and fragments.
     for other in [&[22, 254, 253, 0][..], &[128, 0, 0, 0], &[0x50, 0, 0, 0], &[0x40, 0, 0], &[]] {

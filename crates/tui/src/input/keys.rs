@@ -91,7 +91,7 @@ impl Keys {
                 let text = String::from_utf8_lossy(&paste).replace("\r\n", "\n").replace('\r', "\n");
                 Some(Key::Paste(text))
             }
-            Input::Release(_) | Input::PasteStart | Input::Answer | Input::Report => None,
+            Input::Release(_) | Input::PasteStart | Input::Reply | Input::Report => None,
         }
     }
 }

@@ -58,7 +58,7 @@ impl Table {
     pub fn draw(&self, width: usize) -> Vec<StyledRow> {
         let Some(widths) = self.widths(width) else { return self.listed(width) };
         let body: Vec<_> = self.rows.iter().map(|row| self.lines(row, &widths)).collect();
-        // Rows of several lines could not be told apart without a line between them.
+        // Rows of several lines could not be distinguished without a line between them.
         let ruled = body.iter().any(|lines| lines.len() > 1);
         let mut all = vec![border(&widths, TOP)];
         all.extend(self.lines(&self.head, &widths));

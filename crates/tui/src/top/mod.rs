@@ -1,7 +1,7 @@
 //! The list of sessions on a full screen: what it shows, and what keys do in it. No I/O.
 //!
 //! [`Top`] owns the state. The program gives it sessions ([`Top::set_sessions`]), approvals and keys ([`Top::handle_key`]),
-//! does what a [`TopAction`] says, and draws with [`draw`] into a buffer; [`changes`] turns two buffers into bytes for a
+//! executes a [`TopAction`], and draws with [`draw`] into a buffer; [`changes`] turns two buffers into bytes for a
 //! terminal.
 
 mod dialog;

@@ -1,9 +1,7 @@
 //! One session in the list, and one approval.
 
+use crate::limits;
 use swb_vt::printable;
-
-/// Lines at the end of a screen among which a question is searched.
-const DIALOG_LINES: usize = 12;
 
 /// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +75,7 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    /// Who is attached, in words; empty if nobody is.
+    /// Who is attached, in words; empty if no client is.
     pub fn attached(&self) -> String {
         match (self.clients, self.web_clients) {
             (0, _) => String::new(),
@@ -123,7 +121,7 @@ pub struct ApprovalRow {
     pub asked: u64,
 }
 
-/// The line of a screen that says most: the question if the program asks, else the last one with words in it.
+/// The most useful line of a screen: the question if the program asks, else the last one with words in it.
 pub fn last_line(screen: &str, asking: bool) -> String {
     let frame = |c: char| if matches!(c, '\u{2500}'..='\u{259f}') { ' ' } else { c };
     let line = |line: &str| {
@@ -132,6 +130,6 @@ pub fn last_line(screen: &str, asking: bool) -> String {
     };
     let lines: Vec<String> =
         screen.lines().map(line).filter(|line| line.chars().any(char::is_alphanumeric)).collect();
-    let question = lines.iter().rev().take(DIALOG_LINES).find(|line| asking && line.ends_with('?'));
+    let question = lines.iter().rev().take(limits::DIALOG_LINES).find(|line| asking && line.ends_with('?'));
     question.or(lines.last()).cloned().unwrap_or_default()
 }

@@ -400,7 +400,7 @@ fn a_terminal_shows_what_was_drawn() {
 }
 
 #[test]
-fn the_last_line_says_most() {
+fn the_most_useful_line_is_shown() {
     let shown = "Claude\n\n  Bash(rm)\n  Do you want to proceed?\n ❯ 1. Yes\n╰──────╯\n  ? for shortcuts\n";
     assert_eq!(last_line(shown, true), "Do you want to proceed?");
     assert_eq!(last_line(shown, false), "? for shortcuts");

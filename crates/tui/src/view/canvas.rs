@@ -16,7 +16,7 @@ const END: &str = "\x1b[?2026l";
 /// What a terminal can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalAbilities {
-    /// It has colours, and the user wants them.
+    /// It has colours, and the user has not disabled them.
     pub coloured: bool,
     /// It can move its cursor to another row, and erase.
     pub moves: bool,

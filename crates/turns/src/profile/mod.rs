@@ -106,7 +106,7 @@ pub(crate) struct View {
     pub(crate) asking: Patterns,
     /// The same for options without numbers.
     pub(crate) menu: Patterns,
-    /// A row that names the keys of what has replaced the input box, whatever that is.
+    /// A row that names the keys of what has replaced the input box.
     pub(crate) overlay: Patterns,
     /// Whether that may be a window over the screen, with the input box still below it.
     pub(crate) windows: bool,

@@ -32,7 +32,7 @@ pub enum Disagreement {
     /// The agent has not written the answer completely.
     #[error("the answer in the session file is not complete")]
     Incomplete,
-    /// The user interrupted the answer in the middle of a tool: the screen says more about that.
+    /// The user interrupted the answer in the middle of a tool: the screen shows more of that.
     #[error("the answer in the session file was interrupted")]
     Interrupted,
     /// It is another text.

@@ -1,6 +1,6 @@
-//! Session files of agents: where an agent writes its conversation, and what it says there.
+//! Session files of agents: where an agent writes its conversation, and in which form.
 //!
-//! An agent knows its answer as the model sent it: as Markdown, with every line, whatever became of it on a screen. Some
+//! An agent knows its answer as the model sent it: as Markdown, with every line, even those that a screen did not show. Some
 //! agents write it to a session file while they work. This module reads such files, and [`agreed`] compares an exchange with
 //! the screen. It does no I/O: a caller searches a [`TranscriptPlace`] and passes the bytes. A report of the agent
 //! itself, with the same [`Exchange`]s, needs the same comparison.
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_searched_where_the_agents_environment_says() {
+    fn files_are_searched_where_the_agents_environment_points() {
         use TranscriptFormat::{Claude, Codex, Gemini};
         let home = ("HOME", "/home/ann");
         let expected = "/home/ann/.claude/projects/-home-ann-my-project-2-a 0";

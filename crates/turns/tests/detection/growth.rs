@@ -51,7 +51,7 @@ fn the_parts_add_up_to_the_answer() {
             if whole != text {
                 other.push(format!("{} turn {}\n--- told\n{whole}\n--- is\n{text}", case.name, n + 1));
             }
-            // Whatever was changed meanwhile, nothing of the answer is missing.
+            // Even after changes meanwhile, nothing of the answer is missing.
             let missing = text.lines().find(|line| !whole.lines().any(|told| told == *line));
             assert_eq!(missing, None, "{}: {whole}\n---\n{text}", case.name);
         }

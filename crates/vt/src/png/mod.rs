@@ -50,7 +50,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// None that anyone has seen: the picture is written to memory.
+    /// None in practice: the picture is written to memory.
     pub fn to_png(&self) -> io::Result<Vec<u8>> {
         self.to_png_with(PngOptions::default())
     }
@@ -73,7 +73,7 @@ impl Screen {
         let mut writer = encoder.write_header()?;
         let mut pixels = writer.stream_writer()?;
         let mut glyphs = Glyphs::new(options.font)?;
-        // Scrollback is that of the main screen, whatever a program shows instead.
+        // Scrollback is that of the main screen, even while a program shows the other one.
         for cells in self.terminal().primary.buffer.scrollback(above) {
             let mut stripe = Stripe::new(size.cols().into(), self.special(BACKGROUND));
             self.paint_cells(&cells, &mut stripe, &mut glyphs);

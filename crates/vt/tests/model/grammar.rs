@@ -44,7 +44,7 @@ const SAMPLE: &[u8] =
     \x1b_G\x1bMh\x1b[1\xc3\xb6\x1b[1\n2Hi\x1b[1?2hj\x1b]!k\x1b\\l\x1b]!m\x1b[n";
 
 #[test]
-fn sequences_are_told_apart() {
+fn sequences_are_distinguished() {
     let expected: Vec<(&str, &[u8])> = vec![
         ("text", b"a"),
         ("csi", b"\x1b[1;31m"),

@@ -81,7 +81,7 @@ fn sizes_beyond_reason_are_cut_down() {
 }
 
 #[test]
-fn nobody_has_to_take_events_or_replies() {
+fn events_and_replies_need_not_be_taken() {
     let mut screen = fed(80, 24, "\x1b[c\x07\x1b]0;a\x07\x1b]9;n\x07".repeat(50_000).as_bytes());
     assert!(screen.take_replies().len() <= 4096);
     assert!(screen.lost_events() > 0);

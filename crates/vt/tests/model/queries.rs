@@ -87,7 +87,7 @@ fn a_command_that_sets_and_asks_keeps_what_it_sets() {
 }
 
 #[test]
-fn an_unfinished_question_goes_to_whoever_gets_the_rest() {
+fn an_unfinished_query_goes_to_the_client_that_gets_the_rest() {
     assert_eq!(filter(&[b"a\x1b[6"]), b"a\x1b[6");
     assert_eq!(filter(&[b"a\x1b]11;"]), b"a\x1b]11;");
 }

@@ -83,7 +83,7 @@ fn flood() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Skips and feeds, checks everything that is promised, and says how much was skipped.
+/// Skips and feeds, checks everything that is promised, and returns how much was skipped.
 fn check(start: &mut Screen, bytes: &[u8], scrollback: usize) -> Result<usize, TestCaseError> {
     start.take_events();
     start.take_replies();

@@ -26,7 +26,7 @@ fn columns(screen: &Screen, y: usize) -> Vec<String> {
 }
 
 proptest! {
-    // Whatever happened between two looks, the watcher shows the part around the cursor.
+    // After any change between two pictures, the watcher shows the part around the cursor.
     #[test]
     fn a_watcher_sees_a_cut_out(
         (cols, rows, first) in program(30),

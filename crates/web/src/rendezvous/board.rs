@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// Who may read or remove something, as the digest of a code: comparing digests tells nothing about the code.
+/// Proves the right to read or remove something, as the digest of a code: comparing digests reveals nothing about the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Claim([u8; 32]);
 
@@ -32,7 +32,7 @@ pub(super) struct Publication {
 /// Why something is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nothing waits under this code for whoever asks; the same whatever the reason.
+    /// Nothing waits under this code for this client; the same for every reason.
     Unknown,
     /// The code is in use.
     Taken,
@@ -53,7 +53,7 @@ struct Entry {
     answer: Option<String>,
     from: IpAddr,
     expires: Instant,
-    /// Told when the answer arrives or the entry is removed.
+    /// Notified when the answer arrives or the entry is removed.
     changed: Arc<Notify>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Board {
 pub(super) enum Waiting {
     /// Here it is; the entry is gone.
     Answer(String),
-    /// Not yet; this tells when to look again.
+    /// Not yet; this notifies when to look again.
     NotYet(Arc<Notify>),
 }
 
@@ -153,7 +153,7 @@ impl Board {
         true
     }
 
-    /// Forgets what nobody fetched in time.
+    /// Forgets what was not fetched in time.
     pub(super) fn forget_expired(&mut self, now: Instant) {
         self.entries.retain(|_, entry| {
             let lives = now < entry.expires;

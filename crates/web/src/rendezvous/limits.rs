@@ -12,7 +12,7 @@ pub(super) const SEALED: usize = 16 * 1024;
 pub(super) const BODY: usize = SEALED + 1024;
 /// How long an offer waits for its peer and its answer.
 pub(super) const LIFETIME: Duration = Duration::from_secs(300);
-/// How long a request for an answer waits before it is told that there is none yet: less than what proxies allow.
+/// How long a request for an answer waits until the reply is that there is none yet: less than what proxies allow.
 pub(super) const POLL: Duration = Duration::from_secs(25);
 /// Pause between two looks for offers that have expired.
 pub(super) const SWEEP: Duration = Duration::from_secs(10);

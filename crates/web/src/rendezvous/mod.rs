@@ -1,7 +1,7 @@
 //! A rendezvous server: passes offers and answers of tunnels on between machines that have no other way for them.
 //!
 //! It keeps them sealed, in memory only, for five minutes and one reader each, and cannot open them: the key is in the
-//! fragment of an address that it never gets. Anybody may run one, and anybody may use it; `board.rs` has what waits, and this
+//! fragment of an address that it never gets. Every user may run one, and every client may use it; `board.rs` has what waits, and this
 //! file its paths. Specified in `docs/protocols/tunnel.md`.
 
 mod board;
@@ -27,14 +27,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use swb_wire::control::{ErrorCode, ErrorReply, OkReply};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
-
-/// Pause after an error of `accept`, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What all requests share.
 #[derive(Default)]
@@ -50,7 +47,7 @@ impl Rendezvous {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The reply to a request for what is not there, whatever the reason: it comes later with each attempt of an address.
+    /// The reply to a request for what is not there, the same for every reason: it comes later with each attempt of an address.
     async fn unknown(&self, from: IpAddr) -> Response {
         tokio::time::sleep(self.failures.count(from, Instant::now())).await;
         error(StatusCode::NOT_FOUND, ErrorCode::Forbidden, "nothing waits here under this code")
@@ -79,18 +76,18 @@ pub async fn serve(listener: std::net::TcpListener) -> io::Result<()> {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                tokio::time::sleep(crate::limits::ACCEPT_PAUSE).await;
                 continue;
             }
         };
         // One that finds no place is closed.
-        if let Some(place) = Place::take(&state, peer.ip().to_canonical()) {
+        if let Some(place) = AddressPermit::take(&state, peer.ip().to_canonical()) {
             tasks.spawn(requests(router.clone(), stream, place));
         }
     }
 }
 
-async fn requests(router: Router, stream: TcpStream, place: Place) {
+async fn requests(router: Router, stream: TcpStream, place: AddressPermit) {
     let peer = place.address;
     serve_requests(router, stream, move |request| {
         let from = From(sender(peer, request.headers()));
@@ -101,12 +98,12 @@ async fn requests(router: Router, stream: TcpStream, place: Place) {
 }
 
 /// The place of a connection, until it is dropped.
-struct Place {
+struct AddressPermit {
     state: Arc<Rendezvous>,
     address: IpAddr,
 }
 
-impl Place {
+impl AddressPermit {
     fn take(state: &Arc<Rendezvous>, address: IpAddr) -> Option<Self> {
         let mut connections = state.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let own = connections.get(&address).copied().unwrap_or(0);
@@ -121,7 +118,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
         let mut connections = self.state.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = connections.get_mut(&self.address) {
@@ -136,7 +133,7 @@ impl Drop for Place {
 /// Whom limits are for: the peer, or whom a proxy on this machine names. One who has a network of IPv6 has all its addresses.
 fn sender(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let forwarded = headers.get("x-forwarded-for").filter(|_| peer.is_loopback());
-    // The last one is what the proxy saw itself; those before are what it was told.
+    // The last one is what the proxy saw itself; those before are as it received them.
     let named = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
     match named.unwrap_or(peer).to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
@@ -196,18 +193,20 @@ async fn publish(
     match published {
         Ok(()) => (StatusCode::CREATED, Json(OkReply::default())).into_response(),
         Err(Refusal::Taken) => {
-            // Slow, since it tells which codes are in use.
+            // Slow, since it reveals which codes are in use.
             tokio::time::sleep(state.failures.count(from, Instant::now())).await;
-            error(StatusCode::CONFLICT, ErrorCode::InvalidCommand, "this code is in use; take another")
+            error(StatusCode::CONFLICT, ErrorCode::InvalidCommand, "this code is in use; choose another")
         }
         Err(Refusal::Share) => error(
             StatusCode::TOO_MANY_REQUESTS,
             ErrorCode::LimitReached,
-            "as many offers of this address wait as may; try again in a few minutes",
+            "too many offers of this address are waiting; try again in a few minutes",
         ),
-        Err(_) => {
-            error(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::LimitReached, "there is no place for an offer")
-        }
+        Err(_) => error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::LimitReached,
+            "the server holds as many offers as it can; try again in a few minutes",
+        ),
     }
 }
 
@@ -250,13 +249,13 @@ async fn answer(
     };
     let text = String::from_utf8(body).unwrap_or_default();
     if !is_sealed(&text) {
-        return malformed("an answer is sealed");
+        return malformed("invalid answer: it is not sealed");
     }
     let answered = state.board().answer(&code, bearer(&headers), text, Instant::now());
     match answered {
         Ok(()) => Json(OkReply::default()).into_response(),
         Err(Refusal::Answered) => {
-            error(StatusCode::CONFLICT, ErrorCode::InvalidCommand, "this offer has its answer")
+            error(StatusCode::CONFLICT, ErrorCode::InvalidCommand, "this offer has an answer already")
         }
         Err(_) => state.unknown(from).await,
     }
@@ -345,10 +344,10 @@ mod tests {
     fn connections_of_an_address_are_bounded() {
         let state = Arc::new(Rendezvous::default());
         let address: IpAddr = [192, 0, 2, 7].into();
-        let places: Vec<Option<Place>> =
-            (0..=limits::CONNECTIONS_OF_ADDRESS).map(|_| Place::take(&state, address)).collect();
+        let places: Vec<Option<AddressPermit>> =
+            (0..=limits::CONNECTIONS_OF_ADDRESS).map(|_| AddressPermit::take(&state, address)).collect();
         assert!(places.last().unwrap().is_none());
-        assert!(Place::take(&state, [192, 0, 2, 8].into()).is_some());
+        assert!(AddressPermit::take(&state, [192, 0, 2, 8].into()).is_some());
         drop(places);
         assert!(state.connections.lock().unwrap().is_empty());
     }

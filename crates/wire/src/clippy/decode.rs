@@ -136,7 +136,7 @@ fn response<'a>(id: u32, fields: &Fields<'a>) -> Result<Response<'a>, Malformed>
     })
 }
 
-/// Reads a list of maps. It grows with the items that exist, whatever its declared length.
+/// Reads a list of maps. It grows with the items that exist, with any declared length.
 fn items<'a, T>(
     value: Value<'a>,
     read: impl Fn(&Fields<'a>) -> Option<T>,

@@ -11,5 +11,5 @@ pub const CONNECT: &[u8] = b"connect";
 pub const CONNECTED: &[u8] = b"connected";
 /// The reply if the agent has as many connections as it may have.
 pub const FULL: &[u8] = b"full";
-/// Bytes that hold each of these packets, and one more, so that a longer one can be told from them.
+/// Bytes that hold each of these packets, and one more, so that a longer one is recognised.
 pub const PACKET: usize = 16;

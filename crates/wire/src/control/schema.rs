@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Puts the fields of all objects into the order of the alphabet, whatever order a build keeps, and makes descriptions
+/// Puts the fields of all objects into the order of the alphabet, independent of the order that a build keeps, and makes descriptions
 /// readable for those who do not know coop's protocol and what has been added to it.
 pub fn readable(value: Value) -> Value {
     match value {

@@ -160,7 +160,7 @@ pub struct ScreenReply<T = serde_json::Value> {
 }
 
 impl<T> ScreenReply<T> {
-    /// Bytes of `data` that always fit into one reply, whatever the name of the session: a name has at most 255 bytes,
+    /// Bytes of `data` that always fit into one reply, with any name of the session: a name has at most 255 bytes,
     /// and JSON expands one to six.
     pub const MAX_DATA: usize = (super::MAX_FRAME - 2048) / 4 * 3;
 }

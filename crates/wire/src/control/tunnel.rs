@@ -81,7 +81,7 @@ pub enum TunnelEvent {
 pub enum TunnelEnd {
     /// The peer has left.
     Peer,
-    /// Nobody connected in time.
+    /// No peer connected in time.
     Expired,
     /// It was revoked.
     Revoked,
@@ -97,7 +97,7 @@ impl fmt::Display for TunnelEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Peer => "the peer has left",
-            Self::Expired => "nobody connected in time",
+            Self::Expired => "no peer connected in time",
             Self::Revoked => "it was revoked",
             Self::Refused => "the peer was refused",
             Self::Session => "the session has ended",

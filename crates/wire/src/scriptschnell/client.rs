@@ -78,7 +78,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadServerMessage> {
 }
 
 fn message(head: &ServerHead<'_>) -> Result<Received, BadServerMessage> {
-    // Any message with an error is an error reply, whatever its type.
+    // Any message with an error is an error reply, of any type.
     let message = match &head.error {
         Some(error) => ServerMessage::Error(error.clone()),
         None => said(head)?,

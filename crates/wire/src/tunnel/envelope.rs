@@ -19,7 +19,7 @@ pub struct Envelope {
     pub version: u32,
     /// The offer.
     pub sdp: String,
-    /// Tells this machine from others.
+    /// Identifies this machine.
     pub machine_id: String,
     /// Its name, for people.
     pub hostname: String,
@@ -68,7 +68,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPack {
     /// Other characters than those of base64url.
-    #[error("it contains characters that do not belong there; copy all of it, and nothing else")]
+    #[error("it contains invalid characters; copy all of it, and nothing else")]
     Alphabet,
     /// The compressed data is damaged.
     #[error("it is damaged or incomplete")]

@@ -2,7 +2,7 @@
 
 /// The SHA-256 fingerprint of the certificate, in upper case (`AB:CD:…`).
 ///
-/// `None` if there is none, or if there are several that differ: then nobody could say which one was meant. Fingerprints by
+/// `None` if there is none, or if there are several that differ: then it would be unclear which one was meant. Fingerprints by
 /// other algorithms do not count.
 pub fn fingerprint(sdp: &str) -> Option<String> {
     let mut found = None;
@@ -26,7 +26,7 @@ pub fn fingerprint(sdp: &str) -> Option<String> {
     found
 }
 
-/// What a line with a fingerprint says: algorithm, space, print.
+/// The content of a line with a fingerprint: algorithm, space, print.
 fn fingerprint_value(line: &str) -> Option<&str> {
     line.trim_end().strip_prefix("a=fingerprint:")
 }
@@ -56,7 +56,7 @@ pub fn with_mid(sdp: &str, mid: &str) -> String {
     sdp.lines().map(renamed).collect()
 }
 
-/// An offer that says that all of its candidates are in it.
+/// An offer with the mark that all of its candidates are in it.
 pub fn complete(sdp: &str) -> String {
     let trickles = |line: &&str| line.starts_with("a=ice-options:") && line.contains("trickle");
     let mut lines: Vec<&str> = sdp.lines().filter(|line| !trickles(line)).collect();
@@ -91,7 +91,7 @@ pub fn missing(offer: &str, answer: &str) -> Option<&'static str> {
     } else if !has("a=ice-ufrag:") || !has("a=ice-pwd:") {
         Some("it has no ICE credentials")
     } else if !has("a=setup:active") && !has("a=setup:passive") {
-        Some("it does not say who begins (a=setup)")
+        Some("it does not name the end that begins the handshake (a=setup)")
     } else if mid(offer) != mid(answer) {
         Some("its section has another name (a=mid)")
     } else {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_complete_or_says_what_is_missing() {
+    fn an_answer_is_complete_or_names_what_is_missing() {
         let good = format!(
             "v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=ice-ufrag:abcd\r\na=ice-pwd:secretsecretsecret\r\n\
              a=fingerprint:sha-256 {}\r\na=setup:active\r\na=mid:0\r\n",

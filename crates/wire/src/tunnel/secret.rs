@@ -1,4 +1,4 @@
-//! The secret of a tunnel, and the codes that prove that somebody knows it.
+//! The secret of a tunnel, and the codes that prove that a peer knows it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -60,7 +60,7 @@ impl Secret {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// What proves that a request for the offer comes from somebody who knows the secret.
+    /// What proves that a request for the offer comes from a peer that knows the secret.
     pub fn offer_code(&self, tunnel: &TunnelId) -> String {
         self.code(&format!("offer\n{tunnel}\n"))
     }
@@ -100,7 +100,7 @@ impl Secret {
         same_code(&self.answer_code(tunnel), code)
     }
 
-    /// A key for another purpose that tells nothing about the secret.
+    /// A key for another purpose that reveals nothing about the secret.
     pub fn derived_key(&self, purpose: &str) -> [u8; 32] {
         self.keyed(purpose).finalize().into_bytes().into()
     }

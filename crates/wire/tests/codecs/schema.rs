@@ -13,7 +13,7 @@ const COMMITTED: &str = "../../../../docs/protocols/operations.schema.json";
 /// The types that the page is written with.
 const TYPES: &str = "../../../../web/src/protocol/generated.ts";
 
-/// Says in the schema itself how it is to be read.
+/// Describes in the schema itself how it is to be read.
 const ABOUT: &str = "A message to the WebSocket /api/control: an operation with an id of the client's choice. Replies and \
     events carry the same id. 'x-reply' is the schema of the reply, 'x-event' that of the events that follow it; every \
     operation may reply with 'x-error' instead. 'x-terminal' has the text messages of the WebSocket /ws. On the control socket the same objects are sent without an id.";

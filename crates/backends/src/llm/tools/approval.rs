@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_mean_what_they_say() {
+    fn decisions_have_the_meaning_of_their_names() {
         let decided = |approved, option: Option<&str>, always| {
             meaning(&Decision::Decided(ApprovalAnswer {
                 approved,

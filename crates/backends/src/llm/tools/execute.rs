@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_tells_how_a_command_ended() {
+    fn the_result_shows_how_a_command_ended() {
         let result =
             CommandResult { status: Some(0), output: "out".into(), timed_out: false, stopped: false };
         let error = |result: CommandResult| done(result, Duration::from_secs(9)).error;

@@ -156,7 +156,7 @@ impl ChatState {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Whether the user wants to leave.
+    /// Whether the user has asked to exit.
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving
     }
@@ -227,7 +227,7 @@ impl ChatState {
         self.transcript.addressee == Addressee::Shell
     }
 
-    /// Who answers, as a note says it.
+    /// Who answers, as the text of a note.
     fn answering(&self) -> Option<String> {
         let agent = self.agent.as_ref()?;
         Some(match self.is_shell() {
@@ -237,7 +237,7 @@ impl ChatState {
         })
     }
 
-    /// Says why the shell answers, to a user who has chosen neither it nor another agent.
+    /// Shows why the shell answers, to a user who has chosen neither it nor another agent.
     pub(super) fn explain_shell(&mut self) {
         if self.is_shell() && self.fresh {
             let what = "no other agent is configured: your shell runs each message as a command";
@@ -469,7 +469,7 @@ impl ChatState {
         match result {
             Ok(ServerMessage::ChatSend(end)) => {
                 let ending = match &end.notice {
-                    // It says what has become of the answer.
+                    // It reports how the answer ended.
                     Some(notice) => AnswerEnd::Failed(notice.clone()),
                     None if end.status == "stopped" => AnswerEnd::Stopped,
                     None => AnswerEnd::Completed,

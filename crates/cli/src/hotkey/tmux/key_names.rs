@@ -1,6 +1,6 @@
 //! The names that tmux has for keys.
 
-use super::super::binding::{Key, KeyBinding, Modifiers, NamedKey};
+use super::super::binding::{BindableKey, KeyBinding, Modifiers, NamedKey};
 
 /// The names under which a binding arrives in tmux.
 ///
@@ -11,7 +11,7 @@ pub(super) fn tmux_keys(binding: &KeyBinding) -> Vec<String> {
     let with_shift = prefix(modifiers);
     let without_shift = prefix(Modifiers { shift: false, ..modifiers });
     match binding.key {
-        Key::Letter(upper) => {
+        BindableKey::Letter(upper) => {
             let (upper, lower) = (char::from(upper), char::from(upper.to_ascii_lowercase()));
             match modifiers {
                 Modifiers { shift: true, control: false, .. } => vec![
@@ -23,12 +23,12 @@ pub(super) fn tmux_keys(binding: &KeyBinding) -> Vec<String> {
             }
         }
         // Shift and Tab are one key of terminals.
-        Key::Named(NamedKey::Tab) if modifiers.shift => {
+        BindableKey::Named(NamedKey::Tab) if modifiers.shift => {
             vec![format!("{without_shift}BTab"), format!("{with_shift}Tab")]
         }
-        Key::Digit(digit) => vec![format!("{with_shift}{}", char::from(digit))],
-        Key::Function(number) => vec![format!("{with_shift}F{number}")],
-        Key::Named(name) => vec![format!("{with_shift}{}", key_name(name))],
+        BindableKey::Digit(digit) => vec![format!("{with_shift}{}", char::from(digit))],
+        BindableKey::Function(number) => vec![format!("{with_shift}F{number}")],
+        BindableKey::Named(name) => vec![format!("{with_shift}{}", key_name(name))],
     }
 }
 

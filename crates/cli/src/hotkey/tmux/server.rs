@@ -17,7 +17,7 @@ pub(super) fn tmux(args: &[&str], input: &[u8]) -> io::Result<Vec<u8>> {
     let (done, output) = mpsc::sync_channel(1);
     // The process is waited for in a thread, since its pipes can block.
     std::thread::Builder::new().spawn(move || {
-        // A command that does not read its input says why in its output.
+        // A command that does not read its input reports why in its output.
         if let Some(mut stdin) = stdin {
             drop(stdin.write_all(&input));
         }

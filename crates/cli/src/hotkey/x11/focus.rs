@@ -31,7 +31,7 @@ impl X11Focus {
         Ok(Self { connection, atoms, host })
     }
 
-    /// A property of a window, of whatever type: some programs give them others than EWMH says. `None` if there is no
+    /// A property of a window, of any type: some programs give them others than EWMH demands. `None` if there is no
     /// such window.
     fn property(
         &self,

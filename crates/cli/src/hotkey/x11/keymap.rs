@@ -1,6 +1,6 @@
 //! The keyboard map of the X server: which key codes have a symbol, and which modifier Num Lock is (CH-5).
 
-use super::super::binding::{Key, Modifiers, NamedKey};
+use super::super::binding::{BindableKey, Modifiers, NamedKey};
 
 /// Symbol of the Num Lock key (`XK_Num_Lock`).
 const NUM_LOCK: u32 = 0xff7f;
@@ -27,7 +27,7 @@ pub(super) struct Keymap {
 
 impl Keymap {
     /// The keys that have a symbol, in the first column that has it: without Shift and in the first layout, if possible.
-    pub(super) fn keycodes(&self, key: Key) -> Vec<u8> {
+    pub(super) fn keycodes(&self, key: BindableKey) -> Vec<u8> {
         let wanted = symbols(key);
         let columns = usize::from(self.columns);
         let in_column = |column: usize| -> Vec<u8> {
@@ -51,7 +51,7 @@ impl Keymap {
         variants
     }
 
-    /// Whether the state of an event is that of these modifiers, whatever the locks.
+    /// Whether the state of an event is that of these modifiers, with or without locks.
     pub(super) fn matches(&self, state: u16, modifiers: Modifiers) -> bool {
         let locks = (LOCK | self.num_lock()) & !mask(modifiers);
         state & ALL & !locks == mask(modifiers)
@@ -80,12 +80,12 @@ fn mask(modifiers: Modifiers) -> u16 {
 }
 
 /// The symbols of a key, as `keysymdef.h` numbers them. A letter has one for each case.
-fn symbols(key: Key) -> [u32; 2] {
+fn symbols(key: BindableKey) -> [u32; 2] {
     let one = match key {
-        Key::Letter(upper) => return [u32::from(upper.to_ascii_lowercase()), u32::from(upper)],
-        Key::Digit(digit) => u32::from(digit),
-        Key::Function(number) => 0xffbd + u32::from(number),
-        Key::Named(name) => match name {
+        BindableKey::Letter(upper) => return [u32::from(upper.to_ascii_lowercase()), u32::from(upper)],
+        BindableKey::Digit(digit) => u32::from(digit),
+        BindableKey::Function(number) => 0xffbd + u32::from(number),
+        BindableKey::Named(name) => match name {
             NamedKey::BackSpace => 0xff08,
             NamedKey::Delete => 0xffff,
             NamedKey::Down => 0xff54,
@@ -132,14 +132,14 @@ mod tests {
     #[test]
     fn keys_are_found_by_their_symbols() {
         let mut map = keymap();
-        assert_eq!(map.keycodes(Key::Letter(b'A')), [10]);
-        assert_eq!(map.keycodes(Key::Digit(b'1')), [12], "without Shift first");
+        assert_eq!(map.keycodes(BindableKey::Letter(b'A')), [10]);
+        assert_eq!(map.keycodes(BindableKey::Digit(b'1')), [12], "without Shift first");
         map.symbols[4] = 0;
-        assert_eq!(map.keycodes(Key::Digit(b'1')), [11]);
-        assert!(map.keycodes(Key::Letter(b'B')).is_empty());
-        assert!(Keymap::default().keycodes(Key::Letter(b'A')).is_empty());
-        assert_eq!(symbols(Key::Function(1)), [0xffbe; 2]);
-        assert_eq!(symbols(Key::Function(12)), [0xffc9; 2]);
+        assert_eq!(map.keycodes(BindableKey::Digit(b'1')), [11]);
+        assert!(map.keycodes(BindableKey::Letter(b'B')).is_empty());
+        assert!(Keymap::default().keycodes(BindableKey::Letter(b'A')).is_empty());
+        assert_eq!(symbols(BindableKey::Function(1)), [0xffbe; 2]);
+        assert_eq!(symbols(BindableKey::Function(12)), [0xffc9; 2]);
     }
 
     // CH-5

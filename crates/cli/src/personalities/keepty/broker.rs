@@ -7,7 +7,7 @@ use super::connection::KeeptyConnection;
 use super::{BrokerArgs, create};
 use crate::attach::AttachEnd;
 use crate::attach::inbox::Inbox;
-use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
+use crate::attach::stream_protocol::{KeeptyStream, StreamNotice, StreamProtocol};
 use crate::context::Context;
 use crate::error::{Failure, Outcome};
 use crate::limits;
@@ -95,9 +95,9 @@ fn take_all(inbox: &mut Inbox, link: &mut KeeptyConnection) -> Result<Option<i32
             return Ok(None);
         };
         match KeeptyStream.understand(&message) {
-            Notice::Exited(code, _) => return Ok(Some(code)),
+            StreamNotice::Exited(code, _) => return Ok(Some(code)),
             // If the peer is gone, the end of its stream shows that, and may hold the exit code before.
-            Notice::Ping => drop(link.send(&Message::Pong)),
+            StreamNotice::Ping => drop(link.send(&Message::Pong)),
             _ => {}
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::attach::follow::timespec;
 use crate::attach::inbox::Inbox;
-use crate::attach::stream_protocol::{KeeptyStream, Notice, StreamProtocol};
+use crate::attach::stream_protocol::{KeeptyStream, StreamNotice, StreamProtocol};
 use crate::context::Context;
-use crate::control_client::nobody_listens;
+use crate::control_client::means_no_listener;
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::own_socket;
@@ -106,7 +106,8 @@ impl KeeptyConnection {
                 let Ok(Some(message)) = inbox.next_message() else {
                     break;
                 };
-                if matches!(KeeptyStream.understand(&message), Notice::Pong | Notice::Exited(..)) {
+                if matches!(KeeptyStream.understand(&message), StreamNotice::Pong | StreamNotice::Exited(..))
+                {
                     return;
                 }
             }
@@ -171,7 +172,7 @@ fn connect(context: &Context, id: &str) -> Result<UnixStream, Failure> {
     match own_socket::connect(&path) {
         Ok(stream) => Ok(stream),
         // The session may still run in the keeper while no daemon serves it.
-        Err(error) if nobody_listens(&error) && context.paths.keeper_socket().exists() => {
+        Err(error) if means_no_listener(&error) && context.paths.keeper_socket().exists() => {
             drop(context.connect()?);
             own_socket::connect(&path).map_err(|error| failed(&error))
         }

@@ -12,7 +12,7 @@ use crate::attach::{self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, 
 use crate::commands::report;
 use crate::console::{eprint_line, print_text};
 use crate::context::{self, Context};
-use crate::control_client::nobody_listens;
+use crate::control_client::means_no_listener;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
 use crate::own_socket;
@@ -207,7 +207,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
     let detach = DetachKey::parse(DETACH).map_err(|error| Failure::general(error.to_string()))?;
     let plan = AttachOptions {
         session: id.to_owned(),
-        speech: &KeeptyStream,
+        protocol: &KeeptyStream,
         socket: link.into_stream(),
         resume: None,
         position: Position::new(Offset(0), false),
@@ -289,7 +289,7 @@ fn session_id(file_name: &str) -> Option<&str> {
 fn is_alive(socket: &Path) -> bool {
     match UnixStream::connect(socket) {
         Ok(_) => true,
-        Err(error) => !nobody_listens(&error),
+        Err(error) => !means_no_listener(&error),
     }
 }
 

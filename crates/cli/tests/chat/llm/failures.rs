@@ -125,7 +125,7 @@ fn a_complete_answer_needs_no_end_marker() {
     for api in APIS {
         let whole = answer(api, "found", &[]);
         let [farewell, _] = ends(&whole);
-        // The line after it, and its own end, are missing; of OpenAI's stream also the farewell itself.
+        // The line after it, and its own end, are missing; of OpenAI's stream also the final marker.
         let cuts = match api {
             "openai" => vec![whole.len() - 1, whole.len() - 2, farewell + 4, farewell],
             _ => vec![whole.len() - 1, whole.len() - 2],

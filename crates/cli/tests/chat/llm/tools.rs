@@ -93,7 +93,7 @@ fn writing_needs_approval_and_can_be_denied() {
             (&json!("write_file"), &json!("new.txt"))
         );
         assert!(asked["reason"].as_str().unwrap().contains("new.txt"));
-        assert!(!file.exists(), "not before somebody has said so");
+        assert!(!file.exists(), "not before the user has allowed it");
         decide(&mut rig.client, &asked, json!({"approved": false}));
         let generation = rig.client.generation(&id);
         let (_, ended) = tool(&generation);

@@ -119,7 +119,7 @@ fn the_last_byte_of_a_flood_comes_before_the_end() {
     assert_eq!(client.item(LIMIT), Some(StreamItem::End));
 }
 
-// CO-61: what a process leaves behind does not keep its end from being told.
+// CO-61: what a process leaves behind does not keep its end from being reported.
 #[test]
 fn a_background_process_on_the_terminal_does_not_delay_the_end() {
     let swb = Swb::start(EXE);

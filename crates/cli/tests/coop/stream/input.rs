@@ -41,7 +41,7 @@ fn input_of_all_clients_is_merged_one_frame_at_a_time() {
 
 // CO-56, Q-72
 #[test]
-fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
+fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_no_other() {
     let swb = Swb::start(EXE);
     let input = numbered(0, 1 << 20);
     // Reads in three goes, and waits for a word from outside before each; passes that word on.
@@ -49,8 +49,8 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
     let (pipes, got) = recorder(&swb, reading);
     let mut typist = swb.attach("rec");
     typist.until("ready\n");
-    let mut onlooker = swb.attach("rec");
-    onlooker.until("ready\n");
+    let mut watcher = swb.attach("rec");
+    watcher.until("ready\n");
     typist.type_in(&input[..1_048_575]);
     typist.type_in(&input[1_048_575..]);
 
@@ -69,7 +69,7 @@ fn a_megabyte_of_input_arrives_whole_at_a_slow_program_and_stops_nobody() {
         // and the output of the very terminal that takes no input.
         let word = format!("word {round}\n");
         go.write(&word);
-        onlooker.until(&word);
+        watcher.until(&word);
         typist.until(&word);
     }
     typist.until("done\n");
@@ -82,8 +82,8 @@ fn input_sent_right_before_the_client_goes_is_delivered() {
     let swb = Swb::start(EXE);
     let input = numbered(0, 200_000);
     let ([go, ..], got) = recorder(&swb, "head -c 200000 > got");
-    let mut looker = swb.attach("rec");
-    looker.until("ready\n");
+    let mut watcher = swb.attach("rec");
+    watcher.until("ready\n");
     let mut typist = swb.attach("rec");
     typist.until("ready\n");
     for chunk in input.chunks(50_000) {
@@ -93,7 +93,7 @@ fn input_sent_right_before_the_client_goes_is_delivered() {
     // It is gone for everybody although its input still waits.
     wait_for("the client to be gone", || (local_clients(&swb, "rec") == 1).then_some(()));
     go.write("");
-    looker.until("done\n");
+    watcher.until("done\n");
     assert!(std::fs::read(&got).unwrap() == input);
 }
 
@@ -102,8 +102,8 @@ fn input_sent_right_before_the_client_goes_is_delivered() {
 fn input_of_a_client_that_never_reads_is_delivered() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
-    let mut looker = swb.attach("x");
-    looker.until("ready\n");
+    let mut watcher = swb.attach("x");
+    watcher.until("ready\n");
     for round in 0..50 {
         let mut client = CoopClient::connect(&swb.paths().coop_socket()).unwrap();
         let text = format!("<{round}>");
@@ -115,7 +115,7 @@ fn input_of_a_client_that_never_reads_is_delivered() {
         ];
         client.send_raw(&bytes.concat());
         drop(client);
-        assert_eq!(looker.until(&text), text.as_bytes());
+        assert_eq!(watcher.until(&text), text.as_bytes());
     }
 }
 
@@ -124,13 +124,13 @@ fn input_of_a_client_that_never_reads_is_delivered() {
 fn input_sent_right_before_a_detach_is_delivered() {
     let swb = Swb::start(EXE);
     swb.make("x", &MIRROR);
-    let mut looker = swb.attach("x");
-    looker.until("ready\n");
+    let mut watcher = swb.attach("x");
+    watcher.until("ready\n");
     for round in 0..20 {
         let mut client = swb.attach("x");
         let text = format!("<{round}>");
         client.send_raw(&[frame(0, text.as_bytes()), frame(1, br#"{"cmd":"detach"}"#)].concat());
-        assert_eq!(looker.until(&text), text.as_bytes());
+        assert_eq!(watcher.until(&text), text.as_bytes());
         let (_, controls) = client.to_end();
         assert_eq!(controls, [json!({"ok": true}), json!({"event": "detached"})]);
     }
@@ -150,7 +150,7 @@ fn the_last_resize_wins_and_has_no_reply() {
         let resizing = if client == 0 { &mut first } else { &mut second };
         resizing.control(&json!({"cmd": "resize", "cols": cols, "rows": rows}));
         let shown = format!("{rows} {cols}\r\n");
-        // The program is told; the clients hear of it only by what it writes.
+        // The program gets the size; the clients notice it only by what it writes.
         first.until(&shown);
         second.until(&shown);
     }

@@ -45,7 +45,7 @@ fn checked(bytes: &[u8], at: u64) -> u64 {
 fn follow(client: &mut CoopClient, at: u64) -> u64 {
     match client.item(LIMIT) {
         Some(StreamItem::Data(bytes)) => checked(&bytes, at),
-        // Only a machine that gave the client no turn for long gets here; the position says where it goes on.
+        // Only a machine that gave the client no turn for long gets here; the position shows where it goes on.
         Some(StreamItem::Control(event)) if event["event"] == "lagged" => {
             let on = event["offset"].as_u64().unwrap();
             assert!(on > at);
@@ -81,7 +81,7 @@ fn flood(swb: &Swb, name: &str) {
     waiting(swb, name, &format!("stty raw -echo; seq -w 1 {FLOOD} | cat; exec cat"));
 }
 
-/// A session that waits for a word (which it passes on), does `reading` and says `done`. Gives the pipe for
+/// A session that waits for a word (which it passes on), does `reading` and prints `done`. Gives the pipe for
 /// that word, two more (`go1`, `go2`) for which `reading` may wait, and the file `got` in its workspace.
 fn recorder(swb: &Swb, reading: &str) -> ([Fifo; 3], PathBuf) {
     let workspace = swb.workspace("rec");

@@ -68,7 +68,7 @@ fn a_client_can_resume_at_its_offset() {
         swb.make("x", &["sh", "-c", "stty raw -echo; seq -w 1 1000000 | head -n 400000; exec cat"]);
         wait_for("all output", || (offset(&swb, "x") == total).then_some(()));
     }
-    // What is gone is told first, with where it goes on.
+    // What is gone is reported first, with where it goes on.
     let mut client = swb.coop();
     client.ok(&json!({"cmd": "attach", "session": "x", "resume": 0}));
     let Some(StreamItem::Control(event)) = client.item(LIMIT) else { panic!("no event") };

@@ -63,7 +63,7 @@ fn a_client_that_does_not_read_delays_neither_the_program_nor_others() {
     assert_eq!(reader.until("caught up"), b"caught up");
 }
 
-// CO-61, CO-66: being slow is no reason not to be told of the end.
+// CO-61, CO-66: a slow client, too, is notified of the end.
 #[test]
 fn a_client_that_missed_something_still_gets_the_end() {
     let swb = Swb::start(EXE);
@@ -82,7 +82,7 @@ fn a_client_that_missed_something_still_gets_the_end() {
         wait_for("the session to end", || {
             swb.coop().ok(&json!({"cmd": "ls"}))["sessions"].as_array()?.is_empty().then_some(())
         });
-        // Whatever takes the place of an ended session is not mixed up with it.
+        // The output of a session that replaces an ended one is not mixed up with it.
         let pid = swb.make("next", &MIRROR);
         swb.attach("next").until("ready\n");
         let (data, mut controls) = client.to_end();

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 use swb_testkit::{LIMIT, signal, stays, wait_for};
 
-/// A manager that listens on the control socket and starts the daemon when it is told to.
+/// A manager that listens on the control socket and starts the daemon on command.
 struct Manager {
     listener: OwnedFd,
     ready: UnixDatagram,
@@ -56,7 +56,7 @@ impl Drop for Running {
     }
 }
 
-/// What `swb ls` says about the environment that a session has from the daemon.
+/// What `swb ls` shows about the environment that a session has from the daemon.
 fn environment_of(swb: &Swb, name: &str) -> String {
     let pid = swb.session(name).unwrap()["pid"].as_i64().unwrap();
     String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/environ")).unwrap()).into_owned()

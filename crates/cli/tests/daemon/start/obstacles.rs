@@ -36,7 +36,7 @@ fn an_obstructed_front_does_not_stop_the_others() {
     }
 }
 
-// XS-1: whoever starts the daemon hears it, and everybody else can ask.
+// XS-1: the command that starts the daemon prints it, and the others can query it.
 #[test]
 fn starting_the_daemon_reports_a_missing_front() {
     let swb = Swb::new(EXE);
@@ -52,7 +52,7 @@ fn starting_the_daemon_reports_a_missing_front() {
     assert!(status.contains(&warning), "{status}");
 }
 
-// Without a place for its own sockets there is no daemon; the message names it, and it is left alone.
+// Without a directory for its own sockets there is no daemon; the message names the path, which is not changed.
 #[test]
 fn an_obstructed_control_socket_is_an_error_with_its_path() {
     for (place, kind, words) in [
@@ -71,7 +71,7 @@ fn an_obstructed_control_socket_is_an_error_with_its_path() {
         let error = said(&daemon);
         assert_eq!(daemon.status.code(), Some(1), "{error}");
         assert!(error.contains(words) && error.contains(place.to_str().unwrap()), "{place:?}: {error}");
-        // Another command that would start it says why, too.
+        // Another command that would start it prints the reason, too.
         let list = swb.run(&["ls"]);
         let error = said(&list);
         assert!(matches!(list.status.code(), Some(1 | 4)), "{error}");

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use swb_testkit::{keepers_in, signal};
 use swb_wire::keepty::KeeptyRole;
 
-// KP-47: the terminal of whoever started the daemon is nothing to it either.
+// KP-47: the terminal of the command that started the daemon does not matter to it either.
 #[test]
 fn the_daemon_survives_a_hangup_of_its_terminal() {
     let swb = Swb::start(env!("CARGO_BIN_EXE_swb"));
@@ -21,7 +21,7 @@ fn the_daemon_survives_a_hangup_of_its_terminal() {
     assert_eq!(swb.status()["daemon"]["restarts"], 0);
 }
 
-// CO-6: the second says so and leaves everything as it is.
+// CO-6: the second reports that and leaves everything as it is.
 #[test]
 fn a_second_daemon_changes_nothing() {
     let swb = Swb::start(EXE);
@@ -194,7 +194,7 @@ fn a_socket_taken_over_by_another_daemon_is_not_removed() {
     assert_eq!(self::state(&second, "coop"), "listening");
 }
 
-// A socket file that somebody removed is made anew by the next daemon; sessions keep theirs.
+// A socket file that was removed is made anew by the next daemon; sessions keep theirs.
 #[test]
 fn a_removed_socket_is_created_by_the_next_daemon() {
     let swb = Swb::start(EXE);

@@ -58,7 +58,7 @@ fn a_daemon_without_a_runtime_directory_is_found_with_one() {
 
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn root_behind_sudo_is_told_whose_sessions_it_sees() {
+fn root_behind_sudo_reads_whose_sessions_it_sees() {
     const NOBODY: &str = "65534";
     needs::root();
     let swb = Swb::new(EXE);

@@ -15,7 +15,7 @@ use swb_wire::keepty::KeeptyRole;
 /// A user that is not the one the tests run as, if that is root.
 const NOBODY: u32 = 65534;
 
-// CO-7 for the other sockets: whatever the file modes say.
+// CO-7 for the other sockets: file modes do not matter.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
 fn another_user_can_connect_to_no_socket() {
@@ -103,7 +103,7 @@ fn refuses(command: &mut Command, server: std::thread::JoinHandle<Vec<u8>>) {
     assert_eq!(server.join().unwrap(), b"", "nothing was sent");
 }
 
-// Whoever listens there gets not one byte, be it a password.
+// A server that listens there gets not one byte, be it a password.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
 fn clients_send_nothing_to_a_server_of_another_user() {
@@ -128,7 +128,7 @@ fn clients_send_nothing_to_a_server_of_another_user() {
     refuses(&mut swb.command(&["chat", "--socket", socket, "-m", "secret"]), server);
 }
 
-// A directory below a shared one belongs to whoever came first.
+// A directory below a shared one belongs to the user who created it.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
 fn clients_do_not_use_a_socket_directory_of_another_user() {
@@ -159,7 +159,7 @@ fn clients_do_not_use_a_socket_directory_of_another_user() {
     refusals("is a symbolic link");
 }
 
-// Directories that cannot be written to; root could, so somebody else tries.
+// Directories that cannot be written to; root could, so another user tries.
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
 fn unwritable_directories_are_reported() {

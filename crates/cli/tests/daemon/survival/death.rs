@@ -21,7 +21,7 @@ fn sessions_survive_a_daemon_kill() {
     assert_eq!(swb.status()["daemon"]["restarts"], 0);
 
     swb.kill_daemon();
-    assert_eq!(shell.to_end().1, Vec::<Value>::new(), "there is nobody to say goodbye");
+    assert_eq!(shell.to_end().1, Vec::<Value>::new(), "no daemon sends a last message");
     let after = listing(&swb);
     assert_same_sessions(&before, &after);
     assert_eq!(after.len(), 2);
@@ -129,7 +129,7 @@ fn a_kill_in_progress_continues() {
     assert!(is_alive(pid), "it has five seconds");
     swb.kill_daemon();
     assert_eq!(swb.session("stubborn"), None, "its name stays free");
-    // Whoever takes the name is not disturbed by the end of the other.
+    // A session that takes the name is not disturbed by the end of the other.
     let heir = swb.script("stubborn", "echo heir; cat");
     wait_for("the end", || (!is_alive(pid)).then_some(()));
     assert_no_orphans(&swb);
@@ -172,7 +172,7 @@ fn an_ended_session_keeps_its_exit_status() {
     assert_eq!(runs(), "run\n".repeat(3));
 }
 
-// KP-15: an end that nobody saw takes the socket along, too, but not that of an heir.
+// KP-15: an end without a daemon removes the socket, too, but not that of a successor.
 #[test]
 fn the_socket_of_a_session_that_ended_meanwhile_is_removed() {
     let swb = swb();
@@ -269,7 +269,7 @@ fn a_pending_restart_is_carried_out() {
     client.until("hello");
 }
 
-// XS-14: from the moment its creator is told.
+// XS-14: from the moment its creator gets the reply.
 #[test]
 fn a_session_survives_from_its_first_moment() {
     let swb = swb();
@@ -285,7 +285,7 @@ fn a_session_survives_from_its_first_moment() {
     assert_no_orphans(&swb);
 }
 
-// XS-14: one whose creator was never told is there as a whole or not at all.
+// XS-14: one whose creator never got the reply is there as a whole or not at all.
 #[test]
 fn a_kill_during_create_leaves_no_partial_session() {
     let swb = swb();
@@ -332,7 +332,7 @@ fn an_attached_terminal_reconnects() {
     signal(daemon, Signal::KILL);
     wait_for("the daemon's end", || (!is_alive(daemon)).then_some(()));
     terminal.type_in(b"meanwhile.");
-    assert!(!terminal.shows("meanwhile.", swb_testkit::QUIET), "there is nobody to pass it on");
+    assert!(!terminal.shows("meanwhile.", swb_testkit::QUIET), "no daemon passes it on");
     mend_config(&swb);
     terminal.until("meanwhile.");
     terminal.type_in(b"after.");
@@ -346,7 +346,7 @@ fn an_attached_terminal_reconnects() {
     assert!(is_alive(pid));
 }
 
-// Resume: what happened while there was no daemon is told, too.
+// Resume: what happened while there was no daemon is reported, too.
 #[test]
 fn an_attached_terminal_is_notified_of_a_missed_end() {
     let swb = swb();
@@ -366,7 +366,7 @@ fn an_attached_terminal_is_notified_of_a_missed_end() {
     assert_eq!(view::view(&terminal).text(), "readylast words");
 }
 
-// KP-30: keepty has no way to resume, but whoever comes back is brought up to date.
+// KP-30: keepty has no way to resume, but a client that comes back is brought up to date.
 #[test]
 fn keepty_clients_are_disconnected_and_can_reconnect() {
     let swb = swb();
@@ -426,7 +426,7 @@ fn a_configuration_that_keeps_the_daemon_from_restarting_is_named() {
     assert_eq!((&list[0]["name"], &list[0]["pid"]), (&json!("one"), &json!(pid)));
 }
 
-// A daemon that hangs stalls nobody: neither the child nor, after a while, its clients.
+// A daemon that hangs stalls neither the child nor, after a while, its clients.
 #[test]
 fn a_daemon_that_hangs_does_not_stall_a_child() {
     let swb = swb();
@@ -450,7 +450,7 @@ fn a_daemon_that_hangs_does_not_stall_a_child() {
         // On a slow machine that took so long that the daemon was replaced.
         return;
     }
-    // The client may have missed something, is told so, and goes on.
+    // The client may have missed something, is notified of that, and goes on.
     let (_, lagged) = client.event("lagged");
     assert!(lagged["dropped"].as_u64() > Some(0), "{lagged}");
     client.until("20000");

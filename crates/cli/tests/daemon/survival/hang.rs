@@ -1,4 +1,4 @@
-//! The daemon hangs: it is stopped by a signal, which no process can tell from a call that never returns.
+//! The daemon hangs: it is stopped by a signal, which no process can distinguish from a call that never returns.
 
 use super::*;
 use rustix::process::Signal;

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use swb_testkit::{Terminal, is_alive, is_zombie, keepers_in, signal};
 use swb_wire::keepty::KeeptyRole;
 
-// The last row of the table: everybody is told, and the daemon goes on with none.
+// The last row of the table: all clients are notified, and the daemon goes on without a keeper.
 #[test]
 fn clients_are_notified_and_the_daemon_starts_a_new_keeper() {
     let swb = swb();

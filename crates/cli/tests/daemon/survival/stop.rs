@@ -34,7 +34,7 @@ fn sigterm_notifies_clients_and_keeps_sessions() {
     assert!(!swb.paths().keepty_socket("counting").exists());
     assert!(!swb.paths().coop_dir().join("daemon.pid").exists());
 
-    // Nobody brings the daemon back, and the child goes on.
+    // The keeper does not start the daemon again, and the child goes on.
     wait_for("the keeper to let go of the daemon", || (children(keeper) == [pid]).then_some(()));
     let offset = output.len();
     swb.start_daemon();
@@ -63,7 +63,7 @@ fn sigint_stops_the_daemon_too() {
     assert!(is_alive(pid));
 }
 
-// XS-7: whoever does not read, or waits for something, does not hold up the stop.
+// XS-7: a client that does not read, or waits for something, does not delay the stop.
 #[test]
 fn a_client_that_does_not_read_does_not_delay_the_stop() {
     let mut swb = swb();
@@ -131,7 +131,7 @@ fn each_way_to_end_something_ends_nothing_else() {
     assert!(is_alive(three));
 }
 
-// XS-7: what happened while nobody looked.
+// XS-7: what happened while no daemon ran.
 #[test]
 fn a_child_that_ends_without_a_daemon_keeps_its_last_output() {
     let mut swb = swb();
@@ -182,7 +182,7 @@ fn a_kill_continues_after_a_stop() {
     wait_for("the end", || (!is_alive(pid)).then_some(()));
 }
 
-// The keeper ends when it holds nothing and nobody needs it.
+// The keeper ends when it holds nothing and no daemon needs it.
 #[test]
 fn with_no_session_the_keeper_ends_with_the_daemon() {
     let mut swb = swb();
@@ -194,7 +194,7 @@ fn with_no_session_the_keeper_ends_with_the_daemon() {
     wait_for("the keeper's end", || (!is_alive(keeper)).then_some(()));
     assert!(!swb.paths().keeper_socket().exists());
     swb.start_daemon();
-    assert_eq!(swb.session("gone"), None, "nobody is left who remembers it");
+    assert_eq!(swb.session("gone"), None, "no process remembers it");
 }
 
 // `swb shutdown --kill` ends everything, with or without a daemon.
@@ -228,7 +228,7 @@ fn an_offset_is_valid_across_stop_and_start() {
         output.extend(follower.until("line"));
         swb.ok(&["shutdown"]);
         assert_eq!(exit_code(&mut swb), 0);
-        // It was told; from here on it is as if it had connected for the first time.
+        // It got the notice; from here on it is as if it had connected for the first time.
         let goodbye = loop {
             match follower.item(LIMIT).expect("the goodbye") {
                 StreamItem::Data(data) => output.extend(data),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use swb_testkit::{Follower, Terminal, is_alive, is_zombie};
 use swb_wire::keepty::KeeptyRole;
 
-// `swb upgrade`: same process, another program, sessions untouched, nobody counts it as a crash.
+// `swb upgrade`: same process, another program, sessions untouched, not counted as a crash.
 #[test]
 fn the_daemon_is_replaced_under_running_sessions() {
     let swb = swb();

@@ -119,7 +119,7 @@ fn a_browser_and_a_host_behind_routers_that_change_ports() {
 
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn where_there_is_no_way_the_host_says_what_to_try() {
+fn where_there_is_no_way_the_host_shows_what_to_try() {
     needs::root();
     let mut internet = Internet::new();
     let (host, peer) =

@@ -118,7 +118,7 @@ fn both_behind_routers_that_change_ports() {
 
 #[test]
 #[ignore = "needs root: run by cargo xtask ci"]
-fn where_there_is_no_way_both_ends_say_what_to_try() {
+fn where_there_is_no_way_both_ends_show_what_to_try() {
     needs::root();
     let mut internet = Internet::new();
     let (host, peer) =

@@ -41,7 +41,7 @@ pub(super) struct Space {
 
 impl Space {
     pub(super) fn new() -> Self {
-        // It ends when nobody holds its input any more, however the test ends.
+        // It ends when no process holds its input any more, however the test ends.
         let keeper = Command::new("unshare")
             .args(["--net", "cat"])
             .stdin(Stdio::piped())

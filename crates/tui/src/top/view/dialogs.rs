@@ -14,14 +14,14 @@ use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Widget, Wra
 
 const KEYS: [(&str, &str); 15] = [
     ("Enter", "attach to the session"),
-    ("n, Tab", "go to the next session that waits for you"),
+    ("n, Tab", "select the next session that waits for you"),
     ("y", "show what it asks, and answer"),
     ("a", "ask its agent: type a line"),
     ("r", "relay its latest answer to another session"),
     ("s", "open a shell beside it"),
     ("x", "kill it"),
     ("/", "filter by name, workspace, command or state"),
-    ("j k, arrows", "move; g and G go to the ends"),
+    ("j k, arrows", "move; g and G jump to the ends"),
     ("Ctrl+d Ctrl+u", "move by a page"),
     ("q", "quit; over a session: return to it"),
     ("", ""),

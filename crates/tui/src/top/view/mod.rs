@@ -35,14 +35,14 @@ pub struct Preview<'a> {
 }
 
 /// Where everything is.
-struct Places {
+struct TopLayout {
     header: Option<Rect>,
     list: Rect,
     detail: Option<Rect>,
     footer: Option<Rect>,
 }
 
-impl Places {
+impl TopLayout {
     fn of(area: Rect) -> Self {
         let header = u16::from(area.height >= HEADER) + u16::from(area.height >= AIRY);
         let footer = u16::from(area.height >= 3);
@@ -63,7 +63,7 @@ impl Places {
 
 /// Where the screen of the selected session is drawn; `None` if there is no room for it.
 pub fn preview_area(area: Rect) -> Option<Rect> {
-    let detail = Places::of(area).detail?;
+    let detail = TopLayout::of(area).detail?;
     let heading = if area.height >= ROOMY { 3 } else { 1 };
     let inner = Rect { y: detail.y + heading, height: detail.height.saturating_sub(heading), ..detail };
     (inner.width >= 2 && inner.height >= 1).then_some(inner)
@@ -71,7 +71,7 @@ pub fn preview_area(area: Rect) -> Option<Rect> {
 
 /// Draws everything; `now` is in Unix milliseconds.
 pub fn draw(top: &mut Top, preview: Preview<'_>, now: u64, buffer: &mut Buffer) {
-    let places = Places::of(buffer.area);
+    let places = TopLayout::of(buffer.area);
     if let Some(area) = places.header {
         header(top, area, buffer);
     }
@@ -226,7 +226,7 @@ pub(super) fn since(since: u64, now: u64) -> String {
     }
 }
 
-/// The colour of a state; those that need nobody have none.
+/// The colour of a state; those that need no action of the user have none.
 pub(super) fn style_of(state: SessionState) -> Style {
     match state {
         SessionState::Asking => Style::new().fg(Color::Yellow),

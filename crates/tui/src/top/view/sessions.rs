@@ -47,7 +47,7 @@ pub(super) fn draw(top: &mut Top, area: Rect, now: u64, buffer: &mut Buffer) {
             break;
         }
         match &top.entries[at] {
-            // A heading without what it heads says nothing.
+            // A heading without rows below it is useless.
             ListEntry::Heading(_) if y + tall + heights.session > end => break,
             ListEntry::Heading(text) => {
                 y += tall - 1;

@@ -44,7 +44,7 @@ pub(crate) fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
-/// Feeds the snapshot of `screen` to a fresh one and says what differs.
+/// Feeds the snapshot of `screen` to a fresh one and returns what differs.
 pub(crate) fn round_trip(screen: &Screen, scrollback: usize) -> Result<Screen, String> {
     let snapshot = screen.snapshot();
     let mut copy = Screen::new(screen.size(), Options { scrollback });

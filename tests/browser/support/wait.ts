@@ -1,8 +1,8 @@
 /** How long a test waits for something that should happen at once: a busy machine is slow, not wrong. */
-export const PATIENCE_MS = Number(process.env['SWB_TEST_PATIENCE_MS'] ?? 45_000);
+export const TIMEOUT_MS = Number(process.env['SWB_TEST_TIMEOUT_MS'] ?? 45_000);
 
 /** Waits until `look` returns something other than null, undefined or false. */
-export async function waitFor<T>(what: string, look: () => Promise<T> | T, limit = PATIENCE_MS): Promise<NonNullable<T>> {
+export async function waitFor<T>(what: string, look: () => Promise<T> | T, limit = TIMEOUT_MS): Promise<NonNullable<T>> {
   const deadline = Date.now() + limit;
   for (;;) {
     const found = await look();

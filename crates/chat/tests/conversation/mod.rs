@@ -15,17 +15,18 @@ pub(crate) const C: ClientId = ClientId(3);
 pub(crate) const YES: ApprovalAnswer = ApprovalAnswer { approved: true, option: None, always: false };
 pub(crate) const NO: ApprovalAnswer = ApprovalAnswer { approved: false, option: None, always: false };
 
-pub(crate) struct Talk {
+pub(crate) struct TestConversation {
     pub(crate) chat: Conversation,
     begin: Instant,
     passed: Duration,
 }
 
-impl Talk {
+impl TestConversation {
     /// A conversation that its owner `A` has just created.
     pub(crate) fn new() -> Self {
         let dir = Path::new("/w");
-        let mut chat = Conversation::new(SessionName::new("talk").unwrap(), dir, dir, Timestamp(1000));
+        let mut chat =
+            Conversation::new(SessionName::new("conversation").unwrap(), dir, dir, Timestamp(1000));
         chat.attach(A, false).unwrap();
         while chat.poll_event().is_some() {}
         Self { chat, begin: Instant::now(), passed: Duration::ZERO }
@@ -33,10 +34,10 @@ impl Talk {
 
     /// The same with a running generation; earlier events have been taken.
     pub(crate) fn running() -> Self {
-        let mut talk = Self::new();
-        talk.send("hello").unwrap();
-        talk.events();
-        talk
+        let mut conversation = Self::new();
+        conversation.send("hello").unwrap();
+        conversation.events();
+        conversation
     }
 
     pub(crate) fn now(&self) -> Now {
