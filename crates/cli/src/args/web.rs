@@ -113,7 +113,7 @@ mod tests {
     /// Shells complete options from these lists.
     #[test]
     fn roles_are_listed_for_completion() {
-        let program = crate::args::SwbCli::command();
+        let program = crate::manual::built(crate::args::SwbCli::command());
         let roles = |words: &[&str]| {
             let command = words.iter().fold(&program, |command, word| {
                 command.find_subcommand(word).expect("a subcommand of this name")

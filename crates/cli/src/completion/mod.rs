@@ -7,6 +7,7 @@ mod names;
 mod shells;
 
 use crate::args::SwbCli;
+use crate::manual;
 use crate::start_daemon::own_program;
 use clap::CommandFactory;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter};
@@ -137,7 +138,9 @@ fn called_as() -> String {
 
 /// The definition of `swb` with what its arguments take.
 fn command() -> clap::Command {
-    ARGUMENTS.iter().fold(SwbCli::command(), |command, (words, id, takes)| add(command, words, id, *takes))
+    // Built, since commands are given their arguments when they are used.
+    let whole = manual::built(SwbCli::command());
+    ARGUMENTS.iter().fold(whole, |command, (words, id, takes)| add(command, words, id, *takes))
 }
 
 fn add(command: clap::Command, words: &[&'static str], id: &'static str, takes: Takes) -> clap::Command {

@@ -68,7 +68,7 @@ fn the_daemon_the_keeper_and_the_agents_are_described() {
     let claude = named(&found, "claude")[0];
     assert_eq!(claude["status"], "ok");
     assert!(claude["message"].as_str().unwrap().starts_with("2.0.1 (Claude Code) ("), "{claude}");
-    for (agent, what) in [("codex", "failed"), ("gemini", "no answer")] {
+    for (agent, what) in [("codex", "failed"), ("gemini", "not replied")] {
         let finding = named(&found, agent)[0];
         assert_eq!(finding["status"], "warning");
         assert!(finding["message"].as_str().unwrap().contains(what), "{finding}");
