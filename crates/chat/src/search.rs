@@ -15,13 +15,7 @@ impl SavedConversation {
     /// The messages that contain all words: short ones first, since more of them was asked for, and the newer ones among
     /// equals.
     pub fn search(&self, words: &str) -> Vec<SearchHit> {
-        let words = words.get(..words.floor_char_boundary(limits::SEARCH_BYTES)).unwrap_or_default();
-        let wanted: Vec<Vec<String>> = words
-            .split(|c: char| c.is_whitespace() || c.is_control())
-            .map(|word| tokens(word).filter_map(|at| Some(word.get(at)?.to_lowercase())).collect())
-            .filter(|tokens: &Vec<String>| !tokens.is_empty())
-            .take(limits::SEARCH_WORDS)
-            .collect();
+        let wanted = wanted(words);
         if wanted.is_empty() {
             return Vec::new();
         }
@@ -54,6 +48,20 @@ impl SavedConversation {
         };
         prompts.take(most).map(prompt).collect()
     }
+}
+
+/// The text around the words of a search; its beginning if they are not in it as they are spelled.
+pub fn excerpt_of(text: &str, words: &str) -> String {
+    let wanted = wanted(words);
+    excerpt(text, first_place(text, &wanted).unwrap_or(0), &wanted)
+}
+
+/// The words of a search, each a sequence of tokens in lower case.
+fn wanted(words: &str) -> Vec<Vec<String>> {
+    let words = words.get(..words.floor_char_boundary(limits::SEARCH_BYTES)).unwrap_or_default();
+    let tokens_of = |word: &str| tokens(word).filter_map(|at| Some(word.get(at)?.to_lowercase())).collect();
+    let all = words.split(|c: char| c.is_whitespace() || c.is_control()).map(tokens_of);
+    all.filter(|tokens: &Vec<String>| !tokens.is_empty()).take(limits::SEARCH_WORDS).collect()
 }
 
 /// The places of the words of a text. Nothing is collected: a message may have millions of them.
