@@ -30,6 +30,7 @@ pub use event::{ChatEvent, PlanEntry, PlanPriority, PlanStatus, Progress, Stream
 pub use message::{Attachment, Author, Ending, Message, Part, Usage};
 pub use names::three_words;
 pub use saved::{SavedConversation, Summary};
+pub use search::excerpt_of;
 pub use settings::ConversationSettings;
 pub use tool::{Location, ToolCall, ToolContent, ToolId, ToolKind, ToolResult, ToolStatus};
 pub use workspace::Workspace;

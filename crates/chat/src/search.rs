@@ -5,6 +5,7 @@ use crate::archive::{FoundPrompt, SearchHit};
 use crate::limits;
 use crate::message::{Author, Message};
 use crate::saved::SavedConversation;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// The marks before and after a word that was found.
@@ -14,34 +15,24 @@ impl SavedConversation {
     /// The messages that contain all words: short ones first, since more of them was asked for, and the newer ones among
     /// equals.
     pub fn search(&self, words: &str) -> Vec<SearchHit> {
-        let words = words.get(..words.floor_char_boundary(limits::SEARCH_BYTES)).unwrap_or_default();
-        let wanted: Vec<Vec<String>> = words
-            .split(|c: char| c.is_whitespace() || c.is_control())
-            .map(|word| tokens(word).map(|(_, token)| token).collect())
-            .filter(|tokens: &Vec<String>| !tokens.is_empty())
-            .take(limits::SEARCH_WORDS)
-            .collect();
+        let wanted = wanted(words);
         if wanted.is_empty() {
             return Vec::new();
         }
         let mut summary = None;
-        let mut hit = |message: &Message| {
+        let mut hits: Vec<(usize, SearchHit)> = Vec::new();
+        for message in self.messages.iter().rev() {
             let text = message.text();
-            let found = places(&text, &wanted)?;
-            Some(SearchHit {
+            let Some(first) = first_place(&text, &wanted) else { continue };
+            let hit = SearchHit {
                 summary: summary.get_or_insert_with(|| self.summary()).clone(),
                 number: message.number,
                 role: message.role,
                 at: message.at,
-                excerpt: excerpt(&text, &found),
-            })
-        };
-        let mut hits: Vec<(usize, SearchHit)> = self
-            .messages
-            .iter()
-            .rev()
-            .filter_map(|message| Some((message.text().len(), hit(message)?)))
-            .collect();
+                excerpt: excerpt(&text, first, &wanted),
+            };
+            hits.push((text.len(), hit));
+        }
         hits.sort_by_key(|(length, _)| *length);
         hits.into_iter().map(|(_, hit)| hit).collect()
     }
@@ -59,8 +50,22 @@ impl SavedConversation {
     }
 }
 
-/// The words of a text in lower case, with their places.
-fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
+/// The text around the words of a search; its beginning if they are not in it as they are spelled.
+pub fn excerpt_of(text: &str, words: &str) -> String {
+    let wanted = wanted(words);
+    excerpt(text, first_place(text, &wanted).unwrap_or(0), &wanted)
+}
+
+/// The words of a search, each a sequence of tokens in lower case.
+fn wanted(words: &str) -> Vec<Vec<String>> {
+    let words = words.get(..words.floor_char_boundary(limits::SEARCH_BYTES)).unwrap_or_default();
+    let tokens_of = |word: &str| tokens(word).filter_map(|at| Some(word.get(at)?.to_lowercase())).collect();
+    let all = words.split(|c: char| c.is_whitespace() || c.is_control()).map(tokens_of);
+    all.filter(|tokens: &Vec<String>| !tokens.is_empty()).take(limits::SEARCH_WORDS).collect()
+}
+
+/// The places of the words of a text. Nothing is collected: a message may have millions of them.
+fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let begin = rest.find(char::is_alphanumeric)?;
@@ -68,38 +73,44 @@ fn tokens(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
         let length = word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len());
         let at = text.len() - rest.len() + begin;
         rest = word.get(length..).unwrap_or_default();
-        Some((at..at + length, word.get(..length).unwrap_or_default().to_lowercase()))
+        Some(at..at + length)
     })
 }
 
-/// Where the words are, each of them a sequence of tokens; `None` if one is missing.
-fn places(text: &str, wanted: &[Vec<String>]) -> Option<Vec<Range<usize>>> {
-    let all: Vec<(Range<usize>, String)> = tokens(text).collect();
-    let mut found = Vec::new();
-    for word in wanted {
-        let before = found.len();
-        for run in all.windows(word.len()) {
-            let same = run.iter().zip(word).all(|((_, token), wanted)| token == wanted);
-            if let (true, Some((first, _)), Some((last, _))) = (same, run.first(), run.last()) {
-                found.push(first.start..last.end);
-            }
+/// The places of a word, which is a sequence of tokens in lower case.
+fn places<'t>(text: &'t str, word: &'t [String]) -> impl Iterator<Item = Range<usize>> + 't {
+    let mut newest: VecDeque<Range<usize>> = VecDeque::with_capacity(word.len() + 1);
+    tokens(text).filter_map(move |token| {
+        newest.push_back(token);
+        if newest.len() > word.len() {
+            newest.pop_front();
         }
-        if found.len() == before {
-            return None;
-        }
-    }
-    found.sort_by_key(|range| range.start);
-    Some(found)
+        let is_next = |(at, wanted): (&Range<usize>, &String)| {
+            let token = text.get(at.clone()).unwrap_or_default();
+            token.chars().flat_map(char::to_lowercase).eq(wanted.chars())
+        };
+        let found = newest.len() == word.len() && newest.iter().zip(word).all(is_next);
+        found.then(|| Some(newest.front()?.start..newest.back()?.end)).flatten()
+    })
 }
 
-/// The text around the first place, with marks around those within it.
-fn excerpt(text: &str, found: &[Range<usize>]) -> String {
-    let first = found.first().map_or(0, |range| range.start);
+/// Where the first of the words is; `None` if one is missing.
+fn first_place(text: &str, wanted: &[Vec<String>]) -> Option<usize> {
+    let firsts = wanted.iter().map(|word| places(text, word).next().map(|place| place.start));
+    firsts.collect::<Option<Vec<usize>>>()?.into_iter().min()
+}
+
+/// The text around the first place, with marks around all words within it.
+fn excerpt(text: &str, first: usize, wanted: &[Vec<String>]) -> String {
     let from = text.floor_char_boundary(first.saturating_sub(limits::EXCERPT / 4));
     let to = text.ceil_char_boundary(from + limits::EXCERPT);
+    let found = wanted.iter().flat_map(|word| places(text, word).take_while(|place| place.start < to));
+    let found = found.filter(|place| place.start >= from && place.end <= to);
+    let mut found: Vec<Range<usize>> = found.collect();
+    found.sort_by_key(|place| place.start);
     let mut out = String::from(if from > 0 { "…" } else { "" });
     let mut at = from;
-    for range in found.iter().filter(|range| range.end <= to) {
+    for range in found {
         // Words that were asked for twice are found twice.
         if range.start < at {
             continue;
@@ -149,6 +160,13 @@ mod tests {
         for none in ["fox dog", "qui", "", "\"", "* -", "\0"] {
             assert!(one.search(none).is_empty(), "{none:?}");
         }
+    }
+
+    #[test]
+    fn a_phrase_is_a_sequence_of_words() {
+        let one = conversation(&[(Author::User, "a b a-B-c, A.b.C"), (Author::User, "a b")]);
+        let hits = one.search("a-b-c");
+        assert_eq!((hits.len(), hits[0].excerpt.as_str()), (1, "a b \u{2}a-B-c\u{3}, \u{2}A.b.C\u{3}"));
     }
 
     #[test]

@@ -95,6 +95,13 @@ pub(crate) const TUNNEL_WAIT_MOST: Duration = Duration::from_secs(24 * 3600);
 /// How long after a notification about a session the next one waits, so that a burst becomes one: a person who was notified
 /// a moment ago is on the way.
 pub const NOTIFY_PAUSE: Duration = Duration::from_secs(10);
+/// Notifications of all sessions within [`NOTIFY_BURST_TIME`]: a person can follow no more, and each may start a program.
+/// Further ones wait. Agents that ask have as many again.
+pub const NOTIFY_BURST: usize = 20;
+/// See [`NOTIFY_BURST`].
+pub const NOTIFY_BURST_TIME: Duration = Duration::from_secs(60);
+/// Sessions that have ended and are remembered for their notifications.
+pub const NOTIFY_CLOSED: usize = 256;
 /// Notifications that wait for one means: a person reads no more, and each takes seconds at most.
 pub const NOTIFY_QUEUE: usize = 32;
 /// Notifications kept for terminals that are busy.

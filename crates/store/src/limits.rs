@@ -12,5 +12,7 @@ pub(crate) const SEARCH_WORDS: usize = 32;
 pub(crate) const SEARCH_BYTES: usize = 4096;
 /// Words of an excerpt: two lines of a terminal.
 pub(crate) const EXCERPT_WORDS: u32 = 24;
+/// Characters of a message from which the database makes the excerpt: it takes minutes for a megabyte of the same word.
+pub(crate) const SNIPPET_TEXT: usize = 16 * 1024;
 /// Characters of an excerpt, because some words are as long as a file.
 pub(crate) const EXCERPT: usize = 400;

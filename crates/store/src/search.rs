@@ -5,7 +5,7 @@ use crate::conversations::{SUMMARY, SUMMARY_COLUMNS, name, path, path_bytes, rol
 use crate::limits;
 use rusqlite::{Connection, Row};
 use std::path::Path;
-use swb_chat::{Author, FoundPrompt, SearchHit};
+use swb_chat::{Author, FoundPrompt, SearchHit, excerpt_of};
 use swb_types::Timestamp;
 
 /// The marks before and after a word that was found.
@@ -21,15 +21,18 @@ pub(crate) fn search(
     // One transaction, so that nothing changes between finding and showing.
     let look = database.unchecked_transaction()?;
     let rows = best(&look, &wanted, workspace, most)?;
+    // The time that `snippet` takes grows with the square of the number of words that were found.
     let query = format!(
         "SELECT {SUMMARY}, m.number, m.role, m.at,
-             snippet(words, 0, char(2), char(3), '…', {})
+             CASE WHEN length(words.text) <= {0} THEN snippet(words, 0, char(2), char(3), '…', {1}) END,
+             CASE WHEN length(words.text) > {0} THEN words.text END
          FROM words JOIN message m ON m.id = words.rowid JOIN conversation c ON c.id = m.conversation
          WHERE words MATCH ?1 AND words.rowid = ?2",
+        limits::SNIPPET_TEXT,
         limits::EXCERPT_WORDS
     );
     let mut statement = look.prepare_cached(&query)?;
-    let hits = rows.into_iter().map(|row| statement.query_row((&wanted, row), hit));
+    let hits = rows.into_iter().map(|row| statement.query_row((&wanted, row), |row| hit(row, words)));
     Ok(hits.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -47,14 +50,18 @@ fn best(database: &Connection, wanted: &str, workspace: Option<&Path>, most: usi
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn hit(row: &Row<'_>) -> rusqlite::Result<SearchHit> {
+fn hit(row: &Row<'_>, words: &str) -> rusqlite::Result<SearchHit> {
     let at = SUMMARY_COLUMNS;
+    let excerpt = match row.get::<_, Option<String>>(at + 3)? {
+        Some(excerpt) => shortened(&excerpt),
+        None => excerpt_of(&row.get::<_, String>(at + 4)?, words),
+    };
     Ok(SearchHit {
         summary: summary(row)?,
         number: unsigned(row, at)?,
         role: role(row, at + 1)?,
         at: Timestamp(unsigned(row, at + 2)?),
-        excerpt: shortened(&row.get::<_, String>(at + 3)?),
+        excerpt,
     })
 }
 

@@ -236,6 +236,16 @@ fn text_cannot_forge_search_marks() {
 }
 
 #[test]
+fn a_megabyte_of_the_same_word_has_an_excerpt_at_once() {
+    let (_dir, store) = store();
+    // An agent may say so; `snippet` of the database takes minutes for it.
+    store.save(&talk("a", "/ws", &[&"Word or ".repeat(1 << 17)])).unwrap();
+    let hit = store.search("word", None, 1).unwrap().remove(0);
+    assert!(hit.excerpt.starts_with("\u{2}Word\u{3} or \u{2}Word\u{3}") && hit.excerpt.ends_with('…'));
+    assert!(hit.excerpt.chars().filter(|c| c.is_alphanumeric() || *c == ' ').count() <= 400);
+}
+
+#[test]
 fn the_length_of_a_list_is_limited() {
     let (_dir, store) = store();
     store.save(&talk("a", "/ws", &["x"])).unwrap();

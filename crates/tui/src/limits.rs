@@ -37,6 +37,8 @@ pub(crate) const TABLE_COLUMN: usize = 4;
 pub(crate) const TABLE_COLUMNS: usize = 64;
 /// Rows of a table that are kept until it is complete; more begin another one, so that a table without end is shown.
 pub(crate) const TABLE_ROWS: usize = 500;
+/// Bytes of these rows: all of them are drawn again with each piece that arrives.
+pub(crate) const TABLE_BYTES: usize = 256 * 1024;
 /// Bytes of a line of code that is highlighted: longer ones are data, and would take long.
 pub(crate) const CODE_LINE: usize = 4 * 1024;
 /// Bytes of the filter of a list: more than fits on its line.

@@ -24,7 +24,9 @@ type Named = (String, String);
 pub(super) fn matching(takes: Takes, current: &str) -> Vec<CompletionCandidate> {
     let text = current.to_owned();
     let all = in_time(move || all(takes, &text)).unwrap_or_default();
-    let fitting = all.into_iter().filter(|(name, _)| name.starts_with(current) && is_plain(name));
+    // A name that begins with a hyphen would be an option.
+    let is_name = |name: &str| name.starts_with(current) && is_plain(name) && !name.starts_with('-');
+    let fitting = all.into_iter().filter(|(name, _)| is_name(name));
     let candidates = fitting.take(limits::CANDIDATES).enumerate().map(|(order, (name, help))| {
         let help = Some(help).filter(|help| !help.is_empty());
         CompletionCandidate::new(name).help(help.map(Into::into)).display_order(Some(order))

@@ -123,6 +123,48 @@ impl EnvCompleter for CompletedShell {
     }
 }
 
+/// The script is that of `clap_complete`. The shell inserts candidates as they are, so that those with characters that mean
+/// something to it are left out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Powershell;
+
+impl EnvCompleter for Powershell {
+    fn name(&self) -> &'static str {
+        clap_complete::env::Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        clap_complete::env::Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        program: &str,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        clap_complete::env::Powershell.write_registration(var, name, bin, program, out)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        args: Vec<OsString>,
+        dir: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let means_nothing = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "_-./:+=".contains(c));
+        for candidate in candidates(command, args, dir)? {
+            if means_nothing(&value(&candidate)) {
+                writeln!(out, "{}\t{}", value(&candidate), help(&candidate))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn fish_line(candidate: &CompletionCandidate) -> String {
     format!("{}\t{}", value(candidate), help(candidate))
 }

@@ -34,7 +34,8 @@ pub(super) fn check(_place: &DoctorContext) -> Vec<Finding> {
 
 fn version(agent: &'static str, path: &std::path::Path) -> Finding {
     let mut ask = Command::new(path);
-    ask.arg("--version");
+    // In no directory of the user's: an agent may read settings there.
+    ask.arg("--version").current_dir("/");
     match output_within(sys::in_new_session(&mut ask), limits::DOCTOR_PROGRAM) {
         Ok(Some(output)) if output.status.success() => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -147,7 +147,7 @@ fn waits_in_systemd(paths: &Paths) -> bool {
         return false;
     }
     let mut ask = Command::new("systemctl");
-    ask.args(["--user", "is-active", "swb.socket", "swb.service"]);
+    ask.args(["--user", "is-active", "swb.socket", "swb.service"]).current_dir("/");
     let output = output_within(&mut ask, limits::DOCTOR_REPLY).ok().flatten();
     output.is_some_and(|output| is_waiting(&String::from_utf8_lossy(&output.stdout)))
 }

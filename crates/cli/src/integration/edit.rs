@@ -4,6 +4,7 @@
 
 use super::{HookState, Integration};
 use crate::limits;
+use crate::own_socket;
 use crate::regular_file;
 use similar::TextDiff;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -81,6 +82,7 @@ impl Change {
     /// Makes the change; returns where the earlier content is kept.
     pub(crate) fn apply(&self) -> io::Result<Option<PathBuf>> {
         let backup = backup(&self.target);
+        check_owner(&self.target)?;
         // The user, or the agent, may have changed the file since it was read.
         if regular_file::read_text(&self.target, limits::AGENT_CONFIG).ok() != self.before {
             return Err(io::Error::other("it has changed meanwhile; try again"));
@@ -103,6 +105,24 @@ impl Change {
         }
         Ok(kept.map(|_| backup))
     }
+}
+
+/// Fails if a file, or the directory in which it is or would be created, belongs to another user. A file that root replaces
+/// would be root's, and its owner could not change it any more; and in a directory of somebody else, anything can be swapped.
+fn check_owner(target: &Path) -> io::Result<()> {
+    let dir = target.ancestors().skip(1).find(|dir| dir.exists());
+    for place in [Some(target), dir].into_iter().flatten() {
+        let owner = match fs::metadata(place) {
+            Ok(metadata) => metadata.uid(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if owner != own_socket::our_uid() {
+            let text = format!("{} belongs to another user (uid {owner})", place.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(())
 }
 
 /// The place of the earlier content.
@@ -215,6 +235,26 @@ mod tests {
         assert!(change.diff("f").contains("+++ /dev/null"), "{}", change.diff("f"));
         change.apply().unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    #[ignore = "needs root: run by cargo xtask ci"]
+    fn files_of_another_user_are_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        fs::write(&path, "{}").unwrap();
+        for foreign in [path.as_path(), dir.path()] {
+            std::os::unix::fs::chown(foreign, Some(65534), None).unwrap();
+            let error = install(CLAUDE, &path, "swb").unwrap().apply().unwrap_err();
+            assert!(error.to_string().contains("belongs to another user (uid 65534)"), "{error}");
+            std::os::unix::fs::chown(foreign, Some(0), None).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
+        let below = dir.path().join("new/settings.json");
+        assert!(install(CLAUDE, &below, "swb").unwrap().apply().is_err());
+        assert!(!below.parent().unwrap().exists());
     }
 
     #[test]

@@ -18,9 +18,11 @@ pub(crate) fn own_path() -> Result<String, Failure> {
     path.into_os_string().into_string().map_err(|_| Failure::general("the path of this program is not UTF-8"))
 }
 
-/// The file of a program in PATH.
+/// The file of a program in PATH. Entries that depend on the current directory are left out: a repository may have a program of
+/// any name.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let mut files = std::env::split_paths(&path).map(|dir| dir.join(name));
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    let mut files = dirs.map(|dir| dir.join(name));
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }

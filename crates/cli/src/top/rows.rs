@@ -4,6 +4,7 @@ use crate::table;
 use std::collections::HashMap;
 use std::path::Path;
 use swb_tui::top::{ApprovalChoice, ApprovalRow, SessionRow, SessionState};
+use swb_vt::printable;
 use swb_wire::control::{AgentState, ApprovalItem, ApprovalKind, SessionItem, SessionStatus};
 
 /// The rows for a list of sessions; of several with one name, the running or else the newest one.
@@ -69,17 +70,21 @@ pub(super) fn state(state: AgentState) -> SessionState {
 pub(super) fn approval(item: &ApprovalItem, home: &Path) -> ApprovalRow {
     let workspace = table::short_path(&item.workspace, home);
     let dialog = item.parameters.get("detail").and_then(serde_json::Value::as_str);
-    let mut details = match dialog.filter(|_| item.kind == ApprovalKind::Terminal) {
-        // The terminal shows all of it.
-        Some(shown) => shown.lines().map(str::to_owned).collect(),
-        None => parameters(item),
-    };
-    if dialog.is_some() && item.kind == ApprovalKind::Terminal {
-        details.push(String::new());
-        details.extend(item.reason.lines().map(str::to_owned));
-    }
-    if item.cut {
+    let mut details = Vec::new();
+    // First, so that nothing of an agent's comes before it.
+    if item.cut && item.kind == ApprovalKind::Terminal {
         details.push("(not all of it is shown here; attach to see the rest)".to_owned());
+    } else if item.cut {
+        details.push(format!("(not all of it is shown here; `swb approvals show {}` shows more)", item.id));
+    }
+    match dialog.filter(|_| item.kind == ApprovalKind::Terminal) {
+        // The terminal shows all of it.
+        Some(shown) => {
+            details.extend(shown.lines().map(str::to_owned));
+            details.push(String::new());
+            details.extend(item.reason.lines().map(str::to_owned));
+        }
+        None => details.extend(parameters(item)),
     }
     ApprovalRow {
         id: item.id.clone(),
@@ -96,23 +101,35 @@ pub(super) fn approval(item: &ApprovalItem, home: &Path) -> ApprovalRow {
     }
 }
 
-/// The tool, why it asks, and its parameters.
+/// Our warnings, the tool, why it asks, and its parameters. What an agent wrote stands behind a word of ours or is indented,
+/// so that no line of it looks like a warning.
 fn parameters(item: &ApprovalItem) -> Vec<String> {
-    let mut details = vec![item.tool.clone()];
-    details.extend(item.reason.lines().map(str::to_owned));
+    let mut reason = item.reason.lines();
+    let why = reason.next().unwrap_or_default();
+    // Of a dialog, all lines are those of its program.
+    let (ours, theirs) = match item.kind {
+        ApprovalKind::Terminal => (None, Some(reason)),
+        _ => (Some(reason), None),
+    };
+    let mut details: Vec<String> = ours.into_iter().flatten().map(|warning| format!("! {warning}")).collect();
+    details.push(format!("Tool: {}", item.tool));
+    if !why.is_empty() && why != item.tool {
+        details.push(format!("Reason: {why}"));
+    }
+    details.extend(theirs.into_iter().flatten().map(|line| format!("  {line}")));
     if let serde_json::Value::Object(map) = &item.parameters {
         for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+            let key = printable(key);
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             match text.lines().count() {
-                0 | 1 => details.push(format!("{key}: {text}")),
+                0 | 1 => details.push(format!("  {key}: {text}")),
                 _ => {
-                    details.push(format!("{key}:"));
-                    details.extend(text.lines().map(|line| format!("  {line}")));
+                    details.push(format!("  {key}:"));
+                    details.extend(text.lines().map(|line| format!("    {line}")));
                 }
             }
         }
     }
-    details.dedup();
     details
 }
 
@@ -160,6 +177,30 @@ mod tests {
         let short: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.state, row.conversation)).collect();
         assert_eq!(short, [("api", SessionState::Asking, false), ("chat-1", SessionState::Asking, true)]);
         assert_eq!((rows[0].since, rows[1].created), (7000, 7));
+    }
+
+    #[test]
+    fn warnings_come_first_and_nothing_of_an_agent_looks_like_one() {
+        let item = ApprovalItem {
+            tool: "execute_command".into(),
+            reason: "! all is well\nThe agent's commands can reach Unix sockets.".into(),
+            parameters: serde_json::json!({"! It is\nconfined": "make\nrm", "none": null}),
+            cut: true,
+            id: "auth-1".into(),
+            ..ApprovalItem::default()
+        };
+        assert_eq!(
+            approval(&item, Path::new("/home/u")).details,
+            [
+                "(not all of it is shown here; `swb approvals show auth-1` shows more)",
+                "! The agent's commands can reach Unix sockets.",
+                "Tool: execute_command",
+                "Reason: ! all is well",
+                "  ! It is\\nconfined:",
+                "    make",
+                "    rm",
+            ]
+        );
     }
 
     #[test]

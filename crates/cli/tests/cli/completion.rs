@@ -159,6 +159,22 @@ fn bash_quotes_what_it_would_execute() {
 }
 
 #[test]
+fn names_that_mean_something_to_a_shell_or_to_swb_are_left_out() {
+    let swb = Swb::start(EXE);
+    for name in ["--all", "x\u{202e}y", "a;id", "a$(id)", "plain"] {
+        let create =
+            json!({"cmd": "create", "name": name, "workspace": swb.workspace(""), "argv": ["sleep", "1000"]});
+        swb.control().ok(&create);
+    }
+    // `kill --all` ends every session.
+    assert_eq!(offered(&swb, &["kill", ""]), ["a$(id)", "a;id", "plain"]);
+    // It inserts candidates as they are.
+    let mut powershell = swb.command(&["--", "swb", "kill", ""]);
+    let output = powershell.env("SWB_COMPLETE", "powershell").output().expect("it runs");
+    assert_eq!(text(&output.stdout).split('\t').next(), Some("plain"), "{output:?}");
+}
+
+#[test]
 fn completion_starts_no_daemon_and_waits_for_none_that_hangs() {
     let swb = Swb::new(EXE);
     assert_eq!(offered(&swb, &["attach", "--wat"]), ["--watch"]);

@@ -81,6 +81,25 @@ fn the_daemon_the_keeper_and_the_agents_are_described() {
 }
 
 #[test]
+fn no_program_of_the_current_directory_is_run() {
+    let swb = Swb::new(EXE);
+    let repository = swb.workspace("repository");
+    let file = repository.join("claude");
+    std::fs::write(&file, format!("#!/bin/sh\ntouch {}/ran\n", swb.dir().display())).unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+    // An agent of the user finds nothing there either that it could take for its settings.
+    install(&swb, "codex", "pwd");
+    let bin = swb.workspace("bin");
+    for path in [".:", "", "bin/..:"] {
+        let mut command = doctor(&swb, &["--json"]);
+        command.env("PATH", format!("{path}:{}:/usr/bin:/bin", bin.display())).current_dir(&repository);
+        let report: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        assert!(!swb.dir().join("ran").exists(), "{path:?}");
+        assert_eq!(named(&report, "codex")[0]["message"].as_str().unwrap().split(' ').next(), Some("/"));
+    }
+}
+
+#[test]
 fn a_daemon_that_hangs_is_a_problem_and_is_not_waited_for() {
     let mut swb = Swb::start(EXE);
     let pid = i64::from(swb.daemon().id());

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use swb_chat::{
     Answers, Approval, ApprovalAnswer, ApprovalId, ChatEvent, ClientId, ClientRole, ConversationSettings,
-    ConversationState, FoundPrompt, PartialAnswer, Question, QuestionId, SavedConversation, SearchHit,
-    Summary,
+    ConversationState, FoundPrompt, PartialAnswer, Question, QuestionId, SavedConversation, Summary,
 };
 use swb_types::{SessionName, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -136,7 +135,6 @@ pub(super) enum ChatCommand {
     Decide { by: Option<ClientId>, id: ApprovalId, verdict: ApprovalAnswer, reply: ChatReply<()> },
     Answer { by: Option<ClientId>, id: QuestionId, answers: Answers, reply: ChatReply<()> },
     Saved { reply: ChatReply<SavedConversation> },
-    Search { words: String, reply: ChatReply<Vec<SearchHit>> },
     Prompts { most: usize, reply: ChatReply<Vec<FoundPrompt>> },
     Close { mode: CloseMode, reply: ChatReply<()> },
 }
@@ -304,11 +302,6 @@ impl Chat {
     /// Everything of it that can be saved, as it is now.
     pub async fn saved(&self) -> Result<SavedConversation, ChatError> {
         self.ask(|reply| ChatCommand::Saved { reply }).await
-    }
-
-    /// The messages that contain all these words, the best match first.
-    pub(super) async fn search(&self, words: &str) -> Result<Vec<SearchHit>, ChatError> {
-        self.ask(|reply| ChatCommand::Search { words: words.to_owned(), reply }).await
     }
 
     /// The newest messages of users, at most `most`.

@@ -446,7 +446,8 @@ impl Chats {
         live.sort_by_key(|chat| std::cmp::Reverse(chat.view().summary.updated));
         for chat in live.iter().filter(|chat| workspace.is_none_or(|dir| chat.workspace() == dir)) {
             // One that has ended meanwhile is found on disk, if it is saved.
-            hits.extend(chat.search(words).await.unwrap_or_default());
+            let Ok(saved) = chat.saved().await else { continue };
+            hits.extend(search_in(saved, words.to_owned()).await);
         }
         let found: BTreeSet<SessionName> = hits.iter().map(|hit| hit.summary.name.clone()).collect();
         let (words, dir) = (words.to_owned(), workspace.map(Path::to_owned));
@@ -637,6 +638,12 @@ impl Chats {
         let asked = asked.unwrap_or_else(|error| Err(ArchiveError(error.to_string())));
         asked.map_err(|error| ChatError::Store(error.to_string()))
     }
+}
+
+/// Searches a copy of a conversation on a thread for blocking work: reading megabytes word by word takes a while.
+#[allow(clippy::disallowed_methods, reason = "it accesses no files")]
+async fn search_in(saved: SavedConversation, words: String) -> Vec<SearchHit> {
+    tokio::task::spawn_blocking(move || saved.search(&words)).await.unwrap_or_default()
 }
 
 fn refused(refusal: NameRefusal, name: &SessionName) -> ChatError {

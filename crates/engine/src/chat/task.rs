@@ -253,9 +253,6 @@ impl ConversationTask {
             ChatCommand::Saved { reply } => {
                 let _sent = reply.send(Ok(self.conversation.saved().clone()));
             }
-            ChatCommand::Search { words, reply } => {
-                let _sent = reply.send(Ok(self.conversation.saved().search(&words)));
-            }
             ChatCommand::Prompts { most, reply } => {
                 let _sent = reply.send(Ok(self.conversation.saved().prompts(most)));
             }

@@ -1,10 +1,11 @@
 //! What is reported, and when: a state machine without a clock.
 //!
 //! It follows the events of all sessions. A notification is due at once, unless the session had one a moment ago: then
-//! it waits, and later ones of the session take its place. Muted sessions and quiet hours are checked when it is due.
+//! it waits, and later ones of the session take its place. So it does if all sessions together had many, as programs that
+//! end and begin again would. Muted sessions and quiet hours are checked when it is due.
 
 use crate::limits;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 use swb_engine::{EventKind, SessionEvent};
@@ -69,6 +70,8 @@ pub(crate) struct Policy {
     on: Vec<NotificationKind>,
     finished_after: u64,
     sessions: BTreeMap<SessionName, Followed>,
+    /// When the newest notifications of all sessions were sent.
+    sent: VecDeque<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -89,13 +92,25 @@ impl Followed {
     /// When the waiting notification is due.
     fn due(&self) -> Option<u64> {
         self.waiting.as_ref()?;
-        Some(self.sent.map_or(0, |sent| sent.saturating_add(limits::NOTIFY_PAUSE.as_millis() as u64)))
+        Some(self.pause_ends())
+    }
+
+    /// From when on the session may have another notification.
+    fn pause_ends(&self) -> u64 {
+        self.sent.map_or(0, |sent| sent.saturating_add(limits::NOTIFY_PAUSE.as_millis() as u64))
+    }
+
+    /// The next session of the same name: it has no rate of its own.
+    fn reopened(self) -> Self {
+        let waiting = self.waiting.filter(|waiting| waiting.kind == NotificationKind::Ended);
+        Self { sent: self.sent, waiting, ..Self::default() }
     }
 }
 
 impl Policy {
     pub(crate) fn new(on: Vec<NotificationKind>, finished_after: u64) -> Self {
-        Self { on, finished_after: finished_after.saturating_mul(1000), sessions: BTreeMap::new() }
+        let finished_after = finished_after.saturating_mul(1000);
+        Self { on, finished_after, sessions: BTreeMap::new(), sent: VecDeque::new() }
     }
 
     /// Follows a session that exists already, whose agent has been in this state since then.
@@ -108,8 +123,10 @@ impl Policy {
 
     /// Takes the next event.
     pub(crate) fn handle(&mut self, event: &SessionEvent) {
-        if matches!(event.kind, EventKind::Opened) {
-            self.sessions.remove(&event.session);
+        if matches!(event.kind, EventKind::Opened)
+            && let Some(former) = self.sessions.remove(&event.session)
+        {
+            self.sessions.insert(event.session.clone(), former.reopened());
         }
         let followed = self.sessions.entry(event.session.clone()).or_default();
         let kind = match &event.kind {
@@ -143,14 +160,46 @@ impl Policy {
                 count,
             });
         }
-        if followed.closed && followed.waiting.is_none() {
-            self.sessions.remove(&event.session);
+        if followed.closed {
+            self.forget(event.at);
+        }
+    }
+
+    /// Forgets closed sessions of which nothing is left to be known.
+    fn forget(&mut self, now: u64) {
+        self.sessions.retain(|_, one| !one.closed || one.waiting.is_some() || one.pause_ends() > now);
+        let closed = self.sessions.iter().filter(|(_, one)| one.closed);
+        if closed.clone().count() > limits::NOTIFY_CLOSED {
+            let at = |one: &Followed| one.waiting.as_ref().map_or(0, |waiting| waiting.at);
+            let oldest = closed.min_by_key(|(_, one)| at(one)).map(|(session, _)| session.clone());
+            if let Some(session) = oldest {
+                self.sessions.remove(&session);
+            }
         }
     }
 
     /// When the next notification is due, in Unix milliseconds; 0 for one that is due at once.
     pub(crate) fn deadline(&self) -> Option<u64> {
-        self.sessions.values().filter_map(Followed::due).min()
+        let due = |one: &Followed| Some(one.due()?.max(self.room_from(one.waiting.as_ref()?.kind)));
+        self.sessions.values().filter_map(due).min()
+    }
+
+    /// From when on another notification of this kind may be sent, whatever session it is about. An agent that asks has more
+    /// room, so that nothing else keeps its question back.
+    fn room_from(&self, kind: NotificationKind) -> u64 {
+        let most = match kind {
+            NotificationKind::Asking => 2 * limits::NOTIFY_BURST,
+            _ => limits::NOTIFY_BURST,
+        };
+        let oldest = self.sent.len().checked_sub(most).and_then(|at| self.sent.get(at));
+        oldest.map_or(0, |oldest| oldest.saturating_add(limits::NOTIFY_BURST_TIME.as_millis() as u64))
+    }
+
+    fn note_sent(&mut self, now: u64) {
+        self.sent.push_back(now);
+        if self.sent.len() > 2 * limits::NOTIFY_BURST {
+            self.sent.pop_front();
+        }
     }
 
     /// The notifications that are due. Those of muted sessions and in quiet hours are dropped.
@@ -160,18 +209,37 @@ impl Policy {
         quiet: bool,
         muted: impl Fn(&SessionName) -> bool,
     ) -> Vec<AgentNotice> {
+        // A clock that was set back must not silence anything.
+        if self.sent.back().is_some_and(|sent| *sent > now) {
+            self.sent.clear();
+        }
+        let is_due = |one: &Followed| {
+            let set_back = one.sent.is_some_and(|sent| sent > now);
+            one.due().is_some_and(|at| at <= now || set_back)
+        };
+        let waiting = self.sessions.iter().filter(|(_, followed)| is_due(followed));
+        let mut waiting: Vec<_> = waiting
+            .filter_map(|(session, one)| Some((session.clone(), one.waiting.as_ref()?)))
+            .map(|(session, notice)| (notice.kind != NotificationKind::Asking, notice.at, session))
+            .collect();
+        waiting.sort();
         let mut due = Vec::new();
-        self.sessions.retain(|session, followed| {
-            // A clock that was set back must not silence a session.
-            let set_back = followed.sent.is_some_and(|sent| sent > now);
-            if followed.due().is_some_and(|at| at <= now || set_back) {
-                let notice = followed.waiting.take();
-                let notice = notice.filter(|_| !quiet && !muted(session));
-                followed.sent = if notice.is_some() { Some(now) } else { followed.sent };
-                due.extend(notice);
+        for (_, _, session) in waiting {
+            let dropped = quiet || muted(&session);
+            let Some(followed) = self.sessions.get(&session) else { continue };
+            let Some(kind) = followed.waiting.as_ref().map(|waiting| waiting.kind) else { continue };
+            if !dropped && self.room_from(kind) > now {
+                continue;
             }
-            !(followed.closed && followed.waiting.is_none())
-        });
+            let Some(followed) = self.sessions.get_mut(&session) else { continue };
+            let notice = followed.waiting.take().filter(|_| !dropped);
+            if let Some(notice) = notice {
+                followed.sent = Some(now);
+                self.note_sent(now);
+                due.push(notice);
+            }
+        }
+        self.forget(now);
         due
     }
 }
@@ -317,7 +385,41 @@ mod tests {
         at(&mut policy, 102, status(ProgramState::Ready));
         at(&mut policy, 103, EventKind::Closed);
         assert_eq!(due(&mut policy, 200), ["api ended (2 notifications)"]);
+        policy.forget(300_000);
         assert!(policy.sessions.is_empty());
+    }
+
+    #[test]
+    fn a_program_that_ends_and_begins_again_is_one_burst() {
+        let mut policy = policy();
+        let mut texts = Vec::new();
+        for second in 100..120 {
+            policy.handle(&event("api", second * 1000, EventKind::Opened));
+            texts.extend(due(&mut policy, second));
+            texts.extend(at(&mut policy, second, EventKind::Closed));
+        }
+        assert_eq!(texts, ["api ended", "api ended (9 notifications)"]);
+    }
+
+    #[test]
+    fn many_sessions_together_have_a_rate_and_questions_more_of_it() {
+        let mut policy = policy();
+        let name = |n| format!("s{n:03}");
+        for n in 0..100 {
+            policy.handle(&event(&name(n), 100_000 + n, EventKind::Closed));
+        }
+        let first = due(&mut policy, 101);
+        assert_eq!((first.len(), first[0].as_str()), (limits::NOTIFY_BURST, "s000 ended"));
+        policy.handle(&event("api", 101_000, status(ProgramState::Asking)));
+        assert_eq!(due(&mut policy, 101), ["api is waiting for an answer"]);
+        let more = policy.deadline().unwrap() / 1000;
+        assert_eq!(more, 101 + limits::NOTIFY_BURST_TIME.as_secs());
+        assert!(due(&mut policy, more - 1).is_empty());
+        assert_eq!(due(&mut policy, more).len(), limits::NOTIFY_BURST);
+        for n in 100..2000 {
+            policy.handle(&event(&name(n), 200_000, EventKind::Closed));
+        }
+        assert!(policy.sessions.len() <= limits::NOTIFY_CLOSED + 1, "{}", policy.sessions.len());
     }
 
     #[test]

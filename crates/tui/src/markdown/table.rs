@@ -22,7 +22,9 @@ impl TableLines {
     /// Adds a row; returns a table if that was its last one.
     pub(super) fn push(&mut self, line: &str) -> Vec<StyledLine> {
         self.0.push(line.trim().to_owned());
-        if self.0.len() < limits::TABLE_ROWS { Vec::new() } else { self.end() }
+        let bytes: usize = self.0.iter().map(String::len).sum();
+        let has_room = self.0.len() < limits::TABLE_ROWS && bytes < limits::TABLE_BYTES;
+        if has_room { Vec::new() } else { self.end() }
     }
 
     /// The table; or its rows as they are, if they are no table.
@@ -105,5 +107,8 @@ mod tests {
         let mut table = TableLines::default();
         let shown = (0..limits::TABLE_ROWS).map(|_| table.push("| x |").len()).sum::<usize>();
         assert!(shown > 0 && table.is_empty());
+        let row = format!("| {} |", "x".repeat(limits::LINE - 4));
+        let held = (0..limits::TABLE_ROWS).take_while(|_| table.push(&row).is_empty()).count();
+        assert!(held <= limits::TABLE_BYTES / limits::LINE, "{held}");
     }
 }

@@ -295,7 +295,6 @@ impl StyledRow {
     }
 
     /// Its text without styles.
-    #[cfg(test)]
     pub fn plain(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }

@@ -237,6 +237,41 @@ fn an_approval_is_shown_with_its_options() {
 }
 
 #[test]
+fn what_of_an_approval_does_not_fit_is_announced_and_can_be_reached() {
+    let long = format!("  command: make{}; rm -rf everything", " clean".repeat(400));
+    let details = vec!["! a warning".to_owned(), long, "last".to_owned()];
+    for (cols, rows) in [(80, 24), (60, 12), (24, 8), (20, 5), (16, 4)] {
+        let mut top = list();
+        top.set_approvals(vec![ApprovalRow { details: details.clone(), ..approval() }]);
+        press(&mut top, "y");
+        let first = drawn(&mut top, cols, rows);
+        assert!(first.contains("! a warn"), "{first}");
+        let more = |text: &str| text.contains("NOT shown: Space") || text.contains('↓');
+        assert!(more(&first) && !first.contains("last"), "{first}");
+        let mut seen = first;
+        for _ in 0..2000 {
+            if !more(&seen) {
+                break;
+            }
+            press(&mut top, " ");
+            seen = drawn(&mut top, cols, rows);
+        }
+        assert!(seen.contains("last") && !more(&seen), "{cols}x{rows}: {seen}");
+        top.handle_key(&Key::Ctrl('u'));
+        assert!(more(&drawn(&mut top, cols, rows)), "it goes back at once, however often Space was pressed");
+    }
+}
+
+#[test]
+fn marks_above_a_character_hide_nothing_behind_it() {
+    let mut top = list();
+    let details = vec![format!("a{}; rm -rf everything", "\u{301}".repeat(2000))];
+    top.set_approvals(vec![ApprovalRow { details, ..approval() }]);
+    press(&mut top, "y");
+    assert!(drawn(&mut top, 80, 24).contains("; rm -rf everything"));
+}
+
+#[test]
 fn nothing_is_drawn_outside_of_any_window() {
     for keys in ["", "y", "a", "r", "x", "?", "/web"] {
         for (cols, rows) in

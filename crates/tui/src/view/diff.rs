@@ -29,13 +29,13 @@ struct Edit {
 
 /// The edits among the parameters as lines, and the other parameters; `None` if there is no edit.
 pub(super) fn edits(parameters: &Value) -> Option<(Vec<StyledLine>, Value)> {
-    let mut rest = parameters.as_object()?.clone();
+    let mut rest = parameters.as_object().filter(|all| names_one_file(all))?.clone();
     let path = PATHS.iter().find_map(|key| rest.get(*key)).map(text);
     let mut found: Vec<Edit> = taken(&mut rest, path.as_deref()).into_iter().collect();
     for key in LISTS {
         let Some(listed) = rest.get(key).and_then(Value::as_array) else { continue };
         let edits = listed.iter().map(|item| {
-            let mut item = item.as_object()?.clone();
+            let mut item = item.as_object().filter(|item| names_one_file(item))?.clone();
             let edit = taken(&mut item, path.as_deref())?;
             // A list with more in it than edits is shown as it is.
             item.keys().all(|key| PATHS.contains(&key.as_str())).then_some(edit)
@@ -52,6 +52,13 @@ pub(super) fn edits(parameters: &Value) -> Option<(Vec<StyledLine>, Value)> {
         PATHS.iter().for_each(|key| drop(rest.remove(*key)));
     }
     Some((found.iter().flat_map(lines).collect(), Value::Object(rest)))
+}
+
+/// Whether parameters name no two files under different names: only the tool knows which of them it would change, so both
+/// have to be seen.
+fn names_one_file(parameters: &Map<String, Value>) -> bool {
+    let mut paths = PATHS.iter().filter_map(|key| parameters.get(*key));
+    paths.next().is_none_or(|first| paths.all(|other| other == first))
 }
 
 /// Takes an edit out of parameters.
@@ -159,6 +166,14 @@ mod tests {
         for other in [json!(null), json!({"command": "ls"}), json!({"content": "x"}), json!({"edits": [1]})] {
             assert_eq!(edits(&other), None, "{other}");
         }
+        for decoy in [
+            json!({"path": "notes", "file_path": ".bashrc", "old_string": "a", "new_string": "b"}),
+            json!({"edits": [{"path": "notes", "file_path": ".bashrc", "old_string": "a", "new_string": "b"}]}),
+        ] {
+            assert_eq!(edits(&decoy), None, "no file is hidden behind another");
+        }
+        let same = json!({"path": "x", "file_path": "x", "old_string": "a", "new_string": "b"});
+        assert_eq!(shown(&same).unwrap().1, json!({}));
         let odd = json!({"path": "x", "edits": [{"old_text": "a", "new_text": "b", "mode": 7}]});
         assert_eq!(edits(&odd), None, "nothing is hidden");
     }

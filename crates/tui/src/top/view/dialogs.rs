@@ -1,10 +1,10 @@
 //! What is open over the list.
 
-use super::{ACCENT, BOLD, DIM, columns_u16, put};
+use super::{ACCENT, BOLD, DIM, columns_u16, put, style_of};
 use crate::input::editor::Editor;
-use crate::text::visible;
+use crate::text::{StyledLine, StyledRow, TextStyle, visible};
 use crate::top::dialog::TopDialog;
-use crate::top::row::ApprovalRow;
+use crate::top::row::{ApprovalRow, SessionState};
 use crate::top::state::Top;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -30,19 +30,19 @@ const KEYS: [(&str, &str); 15] = [
     ("Ctrl+] Ctrl+]", "type Ctrl+] into the session"),
 ];
 
-pub(super) fn draw(top: &Top, buffer: &mut Buffer) {
-    match &top.dialog {
+pub(super) fn draw(top: &mut Top, buffer: &mut Buffer) {
+    match &mut top.dialog {
         None => {}
         Some(TopDialog::Help) => help(buffer),
         Some(TopDialog::Kill(session)) => {
             let text = format!("Kill session '{session}'? Its programs end.");
             let inner = frame(buffer, "Kill", 58, 3);
-            paragraph(&text, inner, 0, buffer);
+            paragraph(&text, inner, buffer);
             keys(buffer, inner, &[("y", "kill it"), ("Esc", "keep it")]);
         }
         Some(TopDialog::Ask { session, line }) => ask(session, line, buffer),
         Some(TopDialog::Relay { from, targets, at }) => relay(from, targets, *at, buffer),
-        Some(TopDialog::Approve { approval, at, scroll }) => approve(approval, *at, *scroll, buffer),
+        Some(TopDialog::Approve { approval, at, scroll }) => approve(approval, *at, scroll, buffer),
     }
 }
 
@@ -77,11 +77,10 @@ fn frame(buffer: &mut Buffer, title: &str, width: u16, height: u16) -> Rect {
     inner
 }
 
-/// Folded text; the first `scroll` lines are above the area.
-fn paragraph(text: &str, area: Rect, scroll: usize, buffer: &mut Buffer) {
-    let scroll = u16::try_from(scroll).unwrap_or(u16::MAX);
+/// Folded text.
+fn paragraph(text: &str, area: Rect, buffer: &mut Buffer) {
     let text: Vec<String> = text.lines().map(|line| visible(line).into_owned()).collect();
-    Paragraph::new(Text::from_iter(text)).wrap(Wrap { trim: false }).scroll((scroll, 0)).render(area, buffer);
+    Paragraph::new(Text::from_iter(text)).wrap(Wrap { trim: false }).render(area, buffer);
 }
 
 /// Keys on the last row of an area.
@@ -150,7 +149,8 @@ fn choice(buffer: &mut Buffer, area: Rect, y: u16, key: &str, text: &str, select
     put(buffer, x, y, (area.x + area.width).saturating_sub(x), text, style);
 }
 
-fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer) {
+/// Shows an approval, at most `scroll` rows of its text above the area; sets `scroll` to what was possible.
+fn approve(approval: &ApprovalRow, at: usize, scroll: &mut usize, buffer: &mut Buffer) {
     let mut choices: Vec<(String, &str)> = approval
         .choices
         .iter()
@@ -162,18 +162,16 @@ fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer
     if choices.is_empty() {
         choices = vec![("y".to_owned(), "Allow"), ("n".to_owned(), "Deny")];
     }
-    let text = approval.details.join("\n");
     let wide = buffer.area.width.saturating_sub(8).clamp(16, 90);
     let count = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(12);
-    let lines: u16 =
-        approval.details.iter().map(|line| columns_u16(line) / wide + 1).fold(0, u16::saturating_add);
+    let lines = u16::try_from(folded(&approval.details, wide).len()).unwrap_or(u16::MAX);
     let most = buffer.area.height.saturating_sub(count + 7).max(1);
     let inner = frame(buffer, &format!("{} asks", approval.session), wide, lines.min(most) + count + 3);
-    // The choices come first: without them nothing can be answered.
-    let rows = count.min(inner.height);
+    // The choices come first: without them nothing can be answered. A row of the text is there even then.
+    let rows = count.min(inner.height.saturating_sub(1).max(1));
     let below = if inner.height > rows + 3 { 2 } else { 0 };
     let body = inner.height.saturating_sub(rows + below);
-    paragraph(&text, Rect { height: body.saturating_sub(u16::from(body > 2)), ..inner }, scroll, buffer);
+    details(&approval.details, Rect { height: body, ..inner }, scroll, buffer);
     let first = (at + 1).saturating_sub(rows.into());
     for ((place, (key, label)), y) in
         choices.iter().enumerate().skip(first).take(rows.into()).zip(inner.y + body..)
@@ -183,4 +181,56 @@ fn approve(approval: &ApprovalRow, at: usize, scroll: usize, buffer: &mut Buffer
     if below > 0 {
         keys(buffer, inner, &[("y", "allow"), ("n", "deny"), ("Enter", "choose"), ("Esc", "later")]);
     }
+}
+
+/// The text of an approval. What does not fit is announced: nothing is allowed unseen without a word.
+fn details(details: &[String], area: Rect, scroll: &mut usize, buffer: &mut Buffer) {
+    let (mut text, mut width) = (area.height, area.width);
+    if text > 2 {
+        // The last row separates the choices, or says that there is more.
+        text -= 1;
+    }
+    let mut all = folded(details, width);
+    let all_fit = all.len() <= usize::from(text);
+    let has_row = area.height > text;
+    if !all_fit && !has_row {
+        width = width.saturating_sub(MORE);
+        all = folded(details, width);
+    }
+    *scroll = (*scroll).min(all.len().saturating_sub(text.into()));
+    for (row, y) in all.iter().skip(*scroll).take(text.into()).zip(area.y..) {
+        // All of it, however many marks its characters have: `put` would cut it.
+        buffer.set_stringn(area.x, y, row, width.into(), Style::new());
+    }
+    let (above, below) = (*scroll, all.len().saturating_sub(*scroll + usize::from(text)));
+    if area.height == 0 || above + below == 0 {
+        return;
+    }
+    let style = style_of(SessionState::Asking).bold();
+    let y = area.y + area.height - 1;
+    if has_row {
+        let rows = |count: usize| if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+        let note = match (above, below) {
+            (_, 0) => format!("↑ {} above: Ctrl+u", rows(above)),
+            _ => format!("↓ {} NOT shown: Space", rows(below)),
+        };
+        put(buffer, area.x, y, area.width, &note, style);
+    } else {
+        let note = if below > 0 { format!("↓{}", below.min(999)) } else { "↑".to_owned() };
+        put(buffer, area.x + width + 1, y, MORE, &note, style);
+    }
+}
+
+/// Columns of the note that there is more, where it has no row.
+const MORE: u16 = 5;
+
+/// Rows of at most this width. Those that continue a line are indented as far as the line, or further, so that none looks like
+/// the beginning of another.
+fn folded(details: &[String], width: u16) -> Vec<String> {
+    let fold = |line: &String| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let line = StyledLine::new(TextStyle::PLAIN, line).hanging(indent + 2);
+        line.fold(width.into()).iter().map(StyledRow::plain).collect::<Vec<_>>()
+    };
+    details.iter().flat_map(fold).collect()
 }
