@@ -128,8 +128,10 @@ fn approve(approval: ApprovalRow, at: usize, scroll: usize, key: &Key) -> Dialog
         },
         Key::Down | Key::Char('j') | Key::Tab => ((at + 1).min(last), scroll),
         Key::Up | Key::Char('k') => (at.saturating_sub(1), scroll),
-        Key::Char(' ') | Key::Ctrl('d') => (at, (scroll + 5).min(approval.details.len().saturating_sub(1))),
-        Key::Ctrl('u') => (at, scroll.saturating_sub(5)),
+        Key::Char(' ') | Key::Ctrl('d') | Key::PageDown => {
+            (at, (scroll + 5).min(approval.details.len().saturating_sub(1)))
+        }
+        Key::Ctrl('u') | Key::PageUp => (at, scroll.saturating_sub(5)),
         Key::Char('q') => return DialogResult::Closed,
         _ => (at, scroll),
     };
