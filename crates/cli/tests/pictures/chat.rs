@@ -183,7 +183,8 @@ fn chat_shell() {
     let mut swb = Swb::new(EXE);
     swb.configure("[chat]\nbackend = \"shell\"\n");
     swb.start_daemon();
-    let directory = swb.workspace("api");
+    let directory = swb.paths().home.join("src/api");
+    std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("main.rs"), "fn main() {}\n").unwrap();
     for (cols, rows) in SIZES {
         let mut command = swb.command(&["chat", "--new"]);
