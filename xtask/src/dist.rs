@@ -69,6 +69,13 @@ fn stage_files(program: &Path, stage: &Path) -> Result<()> {
     copy("contrib/desktop/swb-hotkey.desktop", "usr/share/applications/swb-hotkey.desktop")?;
     copy("LICENSE", "usr/share/doc/swb/copyright")?;
     copy("README.md", "usr/share/doc/swb/README.md")?;
+    // Messages and the README name these pages.
+    for page in fs::read_dir(root().join("docs"))? {
+        let name = page?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".md") {
+            copy(&format!("docs/{name}"), &format!("usr/share/doc/swb/docs/{name}"))?;
+        }
+    }
     copy("CHANGELOG.md", "usr/share/doc/swb/changelog")?;
     compress(&stage.join("usr/share/doc/swb/changelog"))
 }

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swb_types::{Paths, SessionName};
-use swb_wire::control::{Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply};
+use swb_wire::control::{
+    AgentItem, AgentState, Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply,
+};
 
 /// The environment of one command.
 #[derive(Debug)]
@@ -289,6 +291,16 @@ pub(crate) fn newest_in(sessions: Vec<SessionItem>, workspace: &str) -> Option<S
 pub(crate) fn status(session: &SessionItem) -> SessionStatus {
     session.details.as_ref().map_or(SessionStatus::Running, |details| details.status)
 }
+
+/// Whether a program that has never been ready is one that will not be: no profile of an agent fits it, or it runs for a while
+/// already. Agents take a few seconds. Times are in Unix seconds.
+pub(crate) fn is_no_agent(agent: &AgentItem, created: u64, now: u64) -> bool {
+    let plain = agent.profile.as_deref().is_none_or(|profile| ["generic", "shell"].contains(&profile));
+    agent.state == AgentState::Starting && (plain || now.saturating_sub(created) >= STARTING)
+}
+
+/// Seconds after which a program that was never ready is no agent.
+const STARTING: u64 = 60;
 
 /// The full path of a directory, by default the current one.
 pub(crate) fn workspace(dir: Option<&Path>) -> Result<String, Failure> {

@@ -304,6 +304,9 @@ pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);
 
 /// How often ages on the screen may change: a minute is the smallest step, and a few seconds are not noticed.
 pub(crate) const TOP_TICK: Duration = Duration::from_secs(10);
+/// How old the last lines of programs that may print can be: no event reports output. With 500 sessions a list takes a few
+/// milliseconds.
+pub(crate) const TOP_OUTPUT: Duration = Duration::from_secs(5);
 /// How long the selection rests before the session is watched: less than a person notices, more than a held key takes.
 pub(crate) const TOP_SETTLE: Duration = Duration::from_millis(25);
 /// How long events that belong together are gathered before the sessions are listed.

@@ -21,6 +21,7 @@ mod doctor;
 mod error;
 mod event_stream;
 mod fonts;
+mod help;
 mod hotkey;
 mod inherited_connection;
 mod integration;

@@ -1,6 +1,6 @@
 //! Creating sessions and attaching to them: what several commands share.
 
-use crate::attach::notification::detect;
+use crate::attach::notification::TerminalNotifier;
 use crate::attach::stream_protocol::ControlStream;
 use crate::attach::{
     self, AroundSession, AttachEnd, AttachOptions, KeyboardUse, Pictures, Position, ReplayedOutput,
@@ -22,7 +22,7 @@ use std::path::Path;
 use std::time::Instant;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{Attached, Create, Created, Operation, Shell, TerminalMeans};
+use swb_wire::control::{Attached, Create, Created, Operation, Shell};
 
 /// What to attach to, and how.
 #[derive(Debug, Clone)]
@@ -340,11 +340,9 @@ fn keys(context: &Context, target: &Target) -> Result<Vec<DetachKey>, Failure> {
 }
 
 /// How the user's terminal is notified: as configured, or by what it understands.
-fn notified_by(context: &Context) -> TerminalMeans {
-    match context.config().map(|config| config.terminal).unwrap_or_default() {
-        TerminalMeans::Auto => detect(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
-        configured => configured,
-    }
+fn notified_by(context: &Context) -> TerminalNotifier {
+    let configured = context.config().map(|config| config.terminal).unwrap_or_default();
+    TerminalNotifier::new(configured, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
 fn plan(
@@ -369,7 +367,7 @@ fn plan(
         keyboard: if target.watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
-        notify: TerminalMeans::None,
+        notify: TerminalNotifier::NONE,
         around: AroundSession::default(),
     }
 }

@@ -81,18 +81,26 @@ impl Context {
 
     /// The conversation or session that the user means.
     pub(crate) fn conversation(&self, name: String) -> Result<String, Failure> {
-        let history = Operation::History(History::default());
-        let saved = self.connect()?.request_within::<HistoryReply>(&history, Some(limits::NAMES));
-        let saved = saved.map(|reply| reply.conversations).unwrap_or_default();
+        let saved = self.conversations()?;
         let list = Operation::Ls(Ls { details: true, all: false });
         let live = self.connect()?.request_within::<LsReply>(&list, Some(limits::NAMES));
         let live = live.map(|reply| reply.sessions).unwrap_or_default();
-        let known = saved.iter().map(|one| (one.session.as_str(), true));
-        match meaning(&name, known.chain(live.iter().map(|session| (session.name.as_str(), true)))) {
-            Meaning::Itself => Ok(name),
-            Meaning::Beginning(whole) => Ok(whole),
-            Meaning::Ambiguous(names) => Err(ambiguous(&name, &names)),
-        }
+        let known = saved.iter().map(String::as_str);
+        resolved(name, known.chain(live.iter().map(|session| session.name.as_str())))
+    }
+
+    /// The conversation in the history that the user means.
+    pub(crate) fn conversation_in_history(&self, name: String) -> Result<String, Failure> {
+        let known = self.conversations()?;
+        resolved(name, known.iter().map(String::as_str))
+    }
+
+    /// The names of the newest conversations, if the daemon lists them in time.
+    pub(crate) fn conversations(&self) -> Result<Vec<String>, Failure> {
+        let history = Operation::History(History::default());
+        let reply = self.connect()?.request_within::<HistoryReply>(&history, Some(limits::NAMES));
+        let conversations = reply.map(|reply| reply.conversations).unwrap_or_default();
+        Ok(conversations.into_iter().map(|one| one.session).collect())
     }
 
     /// The turn that the user means; a session stands for its latest one.
@@ -134,6 +142,14 @@ fn meaning<'a>(name: &str, sessions: impl Iterator<Item = (&'a str, bool)>) -> M
         0 => Meaning::Itself,
         1 => names.pop().map_or(Meaning::Itself, Meaning::Beginning),
         _ => Meaning::Ambiguous(names),
+    }
+}
+
+fn resolved<'a>(name: String, known: impl Iterator<Item = &'a str>) -> Result<String, Failure> {
+    match meaning(&name, known.map(|known| (known, true))) {
+        Meaning::Itself => Ok(name),
+        Meaning::Beginning(whole) => Ok(whole),
+        Meaning::Ambiguous(names) => Err(ambiguous(&name, &names)),
     }
 }
 

@@ -206,17 +206,22 @@ impl DaemonSetup {
         }
     }
 
-    /// Accepts clients of the scriptschnell dialect, if it has a socket.
+    /// Accepts clients of the scriptschnell dialect, if that is enabled. Where its socket cannot be created, as in a home
+    /// directory that cannot be written, the control socket and the web still lead there.
     fn serve_conversations(
         &self,
         listener: Option<OwnedFd>,
         chats: &Chats,
         fronts: &Fronts,
     ) -> Result<Option<ScriptSchnell>> {
-        let Some(listener) = listener else { return Ok(None) };
+        if !self.config.scriptschnell.enabled {
+            return Ok(None);
+        }
         let settings = fronts::scriptschnell_settings(&self.config.scriptschnell, &self.paths, self.umask);
         let scriptschnell = ScriptSchnell::new(chats.clone(), fronts.clone(), settings);
-        scriptschnell.listen(listener)?;
+        if let Some(listener) = listener {
+            scriptschnell.listen(listener)?;
+        }
         Ok(Some(scriptschnell))
     }
 

@@ -6,7 +6,7 @@ const DAY = 24 * 3600 * 1000;
 const terminal: SessionItem = { name: 'api', workspace: '/w/api', pid: 7, created: 1, ptys: [{ id: 0, role: 'agent', command: 'claude' }], web_clients: 0, local_clients: 0 };
 
 function conversation(session: string, change: Partial<ConversationItem> = {}): ConversationItem {
-  return { session, title: 'a title', workspace: '/w/api', messages: 2, created: 5000, updated: 9000, live: true, saved: false, running: false, tokens: 0, ...change };
+  return { session, title: 'a title', workspace: '/w/api', messages: 2, created: 5000, updated: 9000, live: true, saved: false, autosaved: false, running: false, tokens: 0, ...change };
 }
 
 describe('withConversations', () => {

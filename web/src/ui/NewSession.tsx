@@ -37,7 +37,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
     if (agent && conversation) {
       const session = await createConversation(app.transport, { directory, agent: agent.name, name });
       const now = Date.now();
-      return conversationSession({ session, title: '', workspace: directory, messages: 0, created: now, updated: now, live: true, saved: false, running: false, tokens: 0, agent: agent.name });
+      return conversationSession({ session, title: '', workspace: directory, messages: 0, created: now, updated: now, live: true, saved: false, autosaved: false, running: false, tokens: 0, agent: agent.name });
     }
     const argv = splitWords(command);
     const reply = await app.control.request('create', { workspace: directory, ...(argv.length > 0 ? { argv } : {}), ...(name ? { name } : {}), unique: name === '' });

@@ -13,7 +13,7 @@ Examples:
   swb approvals approve api --always     allow what session 'api' waits for, and similar requests later
   swb approvals deny 3f9a
 
-Name an approval by its id, by a unique prefix of the id, or by its session if only one is pending there. An
+Name an approval by its id or its session, or by the beginning of either, if only one is pending there. An
 approval is denied if no one opens it within 30 seconds; `show` extends that to ten minutes.")]
 pub(crate) struct ApprovalsArgs {
     /// Keep the list up to date until Ctrl+C; with --json, print one list per change

@@ -40,6 +40,8 @@ pub(crate) use workspace::{WorkspaceArgs, WorkspaceCommand};
 pub(crate) use wrap::WrapArgs;
 
 use crate::console::{eprint_text, print_text};
+use crate::help;
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -74,8 +76,8 @@ Exit codes:
   5    the agent is waiting for an answer
   124  `wait` or `ask` timed out
   130  Ctrl+C stopped the answer in `chat`
-  `run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N
-  if signal N ended it, and with 0 if you detach.
+`run`, `attach` and `shell` exit with the exit code of the command they show, with 128+N if signal N ended it, and with 0 if
+you detach.
 
 Every command except `status`, `shutdown`, `replay`, `detect`, `trust`, `hook`, `integration`, `hotkey`, `doctor`, `init`,
 `completions` and `man` starts the daemon if none is running.
@@ -88,6 +90,9 @@ Environment:
   SWB_SESSION        set for the command of a session: the session's name
   SWB_CONNECTION     set for commands of an agent that may use swb: descriptor of its connection";
 
+/// Place of the options that every command has: below its own.
+const COMMON: usize = 900;
+
 /// Keeps the terminals of coding agents alive and lets any client reach them.
 ///
 /// Without a command, attaches to the session of the current directory, or starts one with your shell; lets you choose if
@@ -96,11 +101,11 @@ Environment:
 #[command(name = "swb", version, after_help = AFTER_HELP, disable_help_subcommand = true)]
 pub(crate) struct SwbCli {
     /// Configuration file to use instead of $XDG_CONFIG_HOME/switchboard/config.toml
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", display_order = COMMON)]
     pub(crate) config: Option<PathBuf>,
 
     /// Print data as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = COMMON)]
     pub(crate) json: bool,
 
     /// Command
@@ -485,7 +490,16 @@ pub(crate) fn parse_pty(text: &str) -> Result<PtyId, std::num::ParseIntError> {
 pub(crate) fn parse<P: Parser>(program: &str, args: Vec<OsString>, usage_code: u8) -> Result<P, u8> {
     // clap quotes arguments as they are, between colours of its own.
     let acting = args.iter().any(|arg| arg.to_string_lossy().contains(swb_vt::acts));
-    P::try_parse_from(args).map_err(|error| {
+    P::try_parse_from(&args).map_err(|error| {
+        // The help of other names is that of the programs which have them.
+        let error = match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                if program == "swb" =>
+            {
+                help::fitted(P::command()).try_get_matches_from(&args).err().unwrap_or(error)
+            }
+            _ => error,
+        };
         // clap returns help and version as errors, too. If printing fails, there is nowhere to report it.
         let text = || error.render().to_string();
         match (error.use_stderr(), acting) {

@@ -16,7 +16,7 @@ Keys:
   s            open a shell beside it
   x            kill it
   /            filter by name, workspace, command or state
-  j k g G      move; so do the arrow keys, Home and End, Ctrl+d and Ctrl+u
+  j k g G      move; so do the arrow keys, Home and End, PageUp and PageDown
   ?            show the keys
   q            quit
 

@@ -32,6 +32,7 @@ use direct::{DirectOutput, DirectRead};
 use follow::timespec;
 use halves::{Halves, Interests};
 use inbox::{Inbox, InboxFrame};
+use notification::TerminalNotifier;
 use outbox::Outbox;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -44,7 +45,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use stream_protocol::{StreamNotice, StreamProtocol, put_control};
 use swb_types::{Offset, Size};
-use swb_wire::control::{ClientControl, NotificationKind, TerminalMeans};
+use swb_wire::control::{ClientControl, NotificationKind};
 use title::SessionTitle;
 use user_terminal::UserTerminal;
 
@@ -124,7 +125,7 @@ struct Attachment {
     last_typed: Option<Instant>,
     read_buffer: Box<[u8]>,
     /// How the user is notified, and what is still to be written for that.
-    notify: TerminalMeans,
+    notify: TerminalNotifier,
     notifications: Vec<u8>,
     /// Bytes of input that may not have arrived, and how many of them were reported.
     in_doubt: u64,
@@ -392,7 +393,7 @@ impl Attachment {
         let types = self.last_typed.is_some_and(|typed| typed.elapsed() < limits::NOTIFY_TYPING);
         let known = own && (types || kind == NotificationKind::Ended);
         if !known && self.notifications.len() < limits::NOTIFICATION_BYTES {
-            self.notifications.extend(notification::sequence(self.notify, text, own));
+            self.notifications.extend(self.notify.bytes(text, own));
         }
     }
 

@@ -6,8 +6,42 @@ use crate::limits;
 use swb_vt::printable;
 use swb_wire::control::TerminalMeans;
 
+/// How one terminal is notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TerminalNotifier {
+    means: TerminalMeans,
+    /// Whether a tmux is in between, which passes on what is wrapped for it if its `allow-passthrough` is on.
+    wrapped: bool,
+}
+
+impl TerminalNotifier {
+    /// No notifications.
+    pub(crate) const NONE: Self = Self { means: TerminalMeans::None, wrapped: false };
+
+    /// As configured, or by what the terminal understands.
+    pub(crate) fn new(configured: TerminalMeans, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let wrapped = variable("TMUX").is_some();
+        let means = match configured {
+            TerminalMeans::Auto => detect(variable),
+            means => means,
+        };
+        Self { means, wrapped }
+    }
+
+    /// The bytes that notify a user, to be written between two sequences of the program.
+    pub(crate) fn bytes(self, text: &str, own_session: bool) -> Vec<u8> {
+        let plain = sequence(self.means, text, own_session);
+        // tmux knows the bell itself.
+        if !self.wrapped || !plain.starts_with(b"\x1b") {
+            return plain;
+        }
+        let doubled = String::from_utf8_lossy(&plain).replace('\x1b', "\x1b\x1b");
+        format!("\x1bPtmux;{doubled}\x1b\\").into_bytes()
+    }
+}
+
 /// What the terminal understands, going by its environment: a sequence for notifications, or else the bell.
-pub(crate) fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalMeans {
+fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalMeans {
     let term = variable("TERM").unwrap_or_default();
     let program = variable("TERM_PROGRAM").unwrap_or_default();
     // A multiplexer swallows what it does not know, and passes on the bell.
@@ -27,8 +61,8 @@ pub(crate) fn detect(variable: impl Fn(&str) -> Option<String>) -> TerminalMeans
     TerminalMeans::Bell
 }
 
-/// The bytes that notify a user, to be written between two sequences of the program.
-pub(crate) fn sequence(means: TerminalMeans, text: &str, own_session: bool) -> Vec<u8> {
+/// The sequence for a notification, as the terminal itself understands it.
+fn sequence(means: TerminalMeans, text: &str, own_session: bool) -> Vec<u8> {
     let text = body(text);
     match means {
         TerminalMeans::None => Vec::new(),
@@ -86,6 +120,21 @@ mod tests {
         assert!(sequence(TerminalMeans::None, text, false).is_empty());
         let own = sequence(TerminalMeans::Osc99, text, true);
         assert!(String::from_utf8(own).unwrap().contains("o=unfocused"));
+    }
+
+    #[test]
+    fn tmux_passes_a_sequence_on_if_it_is_wrapped() {
+        let in_tmux = |configured| {
+            TerminalNotifier::new(configured, |name| (name == "TMUX").then(|| "/tmp/t,1,0".to_owned()))
+        };
+        assert_eq!(in_tmux(TerminalMeans::Auto).bytes("a", false), b"\x07");
+        assert_eq!(
+            in_tmux(TerminalMeans::Osc9).bytes("a", false),
+            b"\x1bPtmux;\x1b\x1b]9;swb: a\x1b\x1b\\\x1b\\"
+        );
+        let plain = TerminalNotifier::new(TerminalMeans::Osc9, |_| None);
+        assert_eq!(plain.bytes("a", false), b"\x1b]9;swb: a\x1b\\");
+        assert!(TerminalNotifier::NONE.bytes("a", false).is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What to attach to, how, and how to resume after the connection was lost.
 
+use super::notification::TerminalNotifier;
 use super::position::Position;
 use super::stream_protocol::StreamProtocol;
 use crate::own_socket;
@@ -10,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{self, Attach, Handshake, Operation, TerminalMeans};
+use swb_wire::control::{self, Attach, Handshake, Operation};
 
 /// What to attach to, and how.
 pub(crate) struct AttachOptions {
@@ -35,7 +36,7 @@ pub(crate) struct AttachOptions {
     /// The size sent to the session.
     pub(crate) size: Size,
     /// How the user's terminal is notified.
-    pub(crate) notify: TerminalMeans,
+    pub(crate) notify: TerminalNotifier,
     /// What only `swb` itself does around a session.
     pub(crate) around: AroundSession,
 }

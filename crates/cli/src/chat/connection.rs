@@ -101,9 +101,14 @@ impl ChatConnection {
 
     /// Connects and authenticates; `None` if there is no place for this client.
     pub(super) fn try_open(endpoint: &ChatEndpoint) -> Result<Option<Self>, Failure> {
-        match Self::open_socket(endpoint)? {
-            Some(link) => Ok(Some(link)),
-            None => Self::open_through_control(endpoint),
+        match Self::open_socket(endpoint) {
+            Ok(Some(link)) => Ok(Some(link)),
+            Ok(None) => Self::open_through_control(endpoint),
+            // The daemon has no such socket where it cannot create one: in a home directory that cannot be written.
+            Err(failure) if failure.kind() == FailureKind::Disconnected => {
+                Self::open_through_control(endpoint)?.map(Some).ok_or(failure)
+            }
+            Err(failure) => Err(failure),
         }
     }
 

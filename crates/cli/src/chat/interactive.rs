@@ -44,7 +44,7 @@ pub(super) fn run(
 ) -> Outcome {
     panics::keep_for_later();
     let signals = Signals::catch(&[SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH])?;
-    let mut state = ChatState::new(opened, Instant::now());
+    let mut state = ChatState::new(opened, &context.paths.home, Instant::now());
     state.agents = agents.into_iter().map(|agent| agent.name).collect();
     state.save = endpoint.save;
     if choice.agent.is_none() {

@@ -81,7 +81,7 @@ fn decide(context: &Context, id: &str, approved: bool, option: Option<String>, a
     Ok(0)
 }
 
-/// Finds an approval by its id, by a unique prefix of the id, or by the session if only one is pending there.
+/// Finds an approval by its id or its session, or by the beginning of either, if only one is pending there.
 fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalItem, Failure> {
     let by = |fits: &dyn Fn(&ApprovalItem) -> bool| -> Vec<&'a ApprovalItem> {
         waiting.iter().filter(|one| fits(one)).collect()
@@ -93,7 +93,8 @@ fn named<'a>(waiting: &'a [ApprovalItem], wanted: &str) -> Result<&'a ApprovalIt
     let exact = by(&|one| one.id == wanted);
     let session = by(&|one| one.session == wanted);
     let beginning = by(&|one| begins(&one.id));
-    let found = [exact, session, beginning].into_iter().find(|found| !found.is_empty());
+    let of_session = by(&|one| !wanted.is_empty() && one.session.starts_with(wanted));
+    let found = [exact, session, beginning, of_session].into_iter().find(|found| !found.is_empty());
     match found.as_deref() {
         Some([one]) => Ok(one),
         Some(several) => {
@@ -305,14 +306,18 @@ mod tests {
     }
 
     #[test]
-    fn approvals_are_found_by_id_prefix_or_session() {
+    fn approvals_are_found_by_id_or_session_or_a_beginning() {
         let list = list();
-        for (wanted, id) in
-            [("auth-77", "auth-77"), ("77", "auth-77"), ("3f9b", "auth-3f9b02"), ("api", "auth-3f9a01")]
-        {
+        for (wanted, id) in [
+            ("auth-77", "auth-77"),
+            ("77", "auth-77"),
+            ("3f9b", "auth-3f9b02"),
+            ("api", "auth-3f9a01"),
+            ("ap", "auth-3f9a01"),
+        ] {
             assert_eq!(named(&list, wanted).unwrap().id, id, "{wanted}");
         }
-        for several in ["3f9", "auth-", "web"] {
+        for several in ["3f9", "auth-", "web", "we"] {
             assert_eq!(named(&list, several).unwrap_err().kind().exit_code(), 2, "{several}");
         }
         for unknown in ["", "x", "auth-3f9a011"] {

@@ -13,6 +13,7 @@ use rustix::termios::isatty;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
+use swb_types::did_you_mean;
 use swb_vt::printable;
 use swb_wire::control::{
     Conversation, ConversationItem, ConversationReply, Forget, History, HistoryReply, HitItem, OkReply,
@@ -47,7 +48,7 @@ pub(super) fn run(context: &Context, args: args::HistoryArgs) -> Outcome {
                 (true, _) => ExportFormat::Json,
                 (false, format) => format.unwrap_or(ExportFormat::Markdown),
             };
-            export::write(&whole(context, &name)?, format, output.as_deref())?;
+            export::write(&whole(context, name)?, format, output.as_deref())?;
             Ok(0)
         }
         Some(HistoryCommand::Rm { names }) => remove(context, names),
@@ -87,17 +88,18 @@ fn search(context: &Context, words: &str, workspace: Option<String>, limit: Opti
 }
 
 /// A conversation with all of its messages.
-fn whole(context: &Context, session: &str) -> Result<ConversationReply, Failure> {
-    let mut whole: ConversationReply = ask_for(context, session, None)?;
+fn whole(context: &Context, name: String) -> Result<ConversationReply, Failure> {
+    let session = context.conversation_in_history(name)?;
+    let mut whole: ConversationReply = ask_for(context, &session, None)?;
     while let Some(cursor) = whole.next.clone() {
-        whole.extend(ask_for(context, session, Some(cursor))?);
+        whole.extend(ask_for(context, &session, Some(cursor))?);
     }
     whole.conversation = priced(whole.conversation);
     Ok(whole)
 }
 
 fn show(context: &Context, session: String) -> Outcome {
-    let whole = whole(context, &session)?;
+    let whole = whole(context, session)?;
     context.print_result(&whole, |whole| transcript::text(whole, &context.paths.home))?;
     Ok(0)
 }
@@ -109,24 +111,28 @@ fn priced(item: ConversationItem) -> ConversationItem {
 
 fn ask_for(context: &Context, session: &str, cursor: Option<String>) -> Result<ConversationReply, Failure> {
     let wanted = Conversation { session: session.to_owned(), cursor };
-    context.query(&Operation::Conversation(wanted)).map_err(|failure| known(failure, session))
+    context.query(&Operation::Conversation(wanted)).map_err(|failure| known(context, failure, session))
 }
 
 fn remove(context: &Context, names: Vec<String>) -> Outcome {
     for session in &names {
         let forget = Operation::Forget(Forget { session: session.clone() });
-        let _: OkReply = context.execute(&forget).map_err(|failure| known(failure, session))?;
+        let _: OkReply = context.execute(&forget).map_err(|failure| known(context, failure, session))?;
     }
     context.print_result(&Removed { removed: names }, |_| String::new())?;
     Ok(0)
 }
 
-/// Replaces the hint of a missing session by where conversations are listed.
-fn known(failure: Failure, name: &str) -> Failure {
+/// Replaces the hint of a missing session by a similar name, and where conversations are listed.
+fn known(context: &Context, failure: Failure, name: &str) -> Failure {
     match failure.kind() {
         FailureKind::NoSession => {
+            let names = context.conversations().unwrap_or_default();
+            let meant = did_you_mean(name, names.iter().map(String::as_str));
+            let listed = "`swb history --all` lists the conversations".to_owned();
+            let hint: Vec<String> = meant.into_iter().chain([listed]).collect();
             Failure::new(FailureKind::NoSession, format!("there is no conversation '{name}'"))
-                .hint("`swb history --all` lists the conversations")
+                .hint(hint.join(" "))
         }
         _ => failure,
     }

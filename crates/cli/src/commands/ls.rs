@@ -184,9 +184,10 @@ impl SessionRow {
         table::age(now.saturating_sub(self.created / 1000))
     }
 
-    /// The agent's state and since when; empty if it has ended.
+    /// The agent's state and since when; empty if it has ended, or if the program seems to be no agent: it was never ready.
     fn agent_cell(&self, now: u64) -> String {
         let live = self.agent.as_ref().filter(|_| self.status != SessionStatus::Exited);
+        let live = live.filter(|agent| !context::is_no_agent(agent, self.created / 1000, now));
         match live.filter(|agent| agent.state != AgentState::Exited) {
             Some(agent) if agent.since > 0 => {
                 format!("{} {}", agent.state.as_str(), table::age(now.saturating_sub(agent.since / 1000)))
@@ -251,6 +252,21 @@ mod tests {
             "{few}"
         );
         assert!(!text(&many, &ListForm { all: true, width: None }).contains("more"));
+    }
+
+    #[test]
+    fn a_program_that_is_never_ready_is_no_agent() {
+        let mut row = rows().remove(0);
+        let agent = |profile: &str| AgentItem {
+            state: AgentState::Starting,
+            profile: Some(profile.to_owned()),
+            ..AgentItem::default()
+        };
+        row.agent = Some(agent("claude"));
+        assert_eq!(row.agent_cell(1010), "starting");
+        assert_eq!(row.agent_cell(1060), "-");
+        row.agent = Some(agent("generic"));
+        assert_eq!(row.agent_cell(1010), "-");
     }
 
     #[test]

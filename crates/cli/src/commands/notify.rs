@@ -41,10 +41,10 @@ pub(super) fn run(context: &Context, args: args::NotifyArgs) -> Outcome {
         }
         NotifyCommand::Mute { name, time } => {
             let seconds = time.map(|time| time.as_secs());
-            mute(context, Mute { session: name, seconds, off: false })?;
+            mute(context, Mute { session: context.session(name)?, seconds, off: false })?;
         }
         NotifyCommand::Unmute { name } => {
-            mute(context, Mute { session: name, off: true, ..Mute::default() })?
+            mute(context, Mute { session: context.session(name)?, off: true, ..Mute::default() })?;
         }
         NotifyCommand::Test => {
             let reply: NotifyTestReply = context.execute(&Operation::NotifyTest(NotifyTest {}))?;

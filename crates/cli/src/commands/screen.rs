@@ -27,6 +27,10 @@ struct Shown {
 /// Prints the screen, or writes an image of it to a file.
 pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
     let format = format(context.json, &args)?;
+    if args.png.as_deref() == Some(Path::new("-")) && isatty(stdout()) {
+        return Err(Failure::usage("a PNG image is not written to a terminal")
+            .hint("name a file, or redirect standard output"));
+    }
     let session = context.session_or_here(args.name)?;
     let request =
         Screen { session, pty: Some(args.pty), scrollback: Some(args.scrollback), format: Some(format) };

@@ -56,9 +56,10 @@ pub(crate) fn run(context: &Context, args: &args::ShutdownArgs) -> Outcome {
     Ok(0)
 }
 
-/// Number of conversations that are not saved, if there are any. A daemon that does not report it has none.
+/// Number of conversations that are not saved and will not be, if there are any. A daemon that does not report it has none.
 fn unsaved(control: &mut ControlClient) -> Option<usize> {
     let history = control.request::<HistoryReply>(&Operation::History(History::default()));
     let conversations = history.map(|history| history.conversations).unwrap_or_default();
-    Some(conversations.iter().filter(|one| one.live && !one.saved).count()).filter(|count| *count > 0)
+    Some(conversations.iter().filter(|one| one.live && !one.saved && !one.autosaved).count())
+        .filter(|count| *count > 0)
 }

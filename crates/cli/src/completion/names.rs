@@ -112,8 +112,10 @@ impl Daemon<'_> {
             let agent = session.details.as_ref().and_then(|details| details.agent.as_ref());
             let state = match agent {
                 _ if ended(session) => "ended",
-                Some(agent) => agent.state.as_str(),
-                None => "running",
+                Some(agent) if !context::is_no_agent(agent, session.created, table::now()) => {
+                    agent.state.as_str()
+                }
+                _ => "running",
             };
             (session.name.clone(), format!("{state}, {}", self.place(&session.workspace)))
         });

@@ -97,7 +97,8 @@ fn name(facts: &TerminalFacts) -> Finding {
     }
     if facts.tmux {
         message.push_str(", inside tmux");
-        let hint = "notifications and pictures pass tmux after `set -g allow-passthrough on`";
+        let hint = "tmux shows the bell of a notification; those of your terminal need `set -g allow-passthrough on` and \
+                    `terminal = \"osc9\"`, \"osc99\" or \"osc777\" under [notifications]";
         return Finding { hint: Some(hint.to_owned()), ..Finding::ok(TERMINAL, message) };
     }
     Finding::ok(TERMINAL, message)

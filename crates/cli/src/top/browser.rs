@@ -124,9 +124,10 @@ impl<'a> Browser<'a> {
         };
         let keyboard = fds.first().is_some_and(|fd| !fd.revents().is_empty());
         if woken == 0 {
-            // An age has changed; what is shown of sessions that work may have, too.
+            // An age has changed; the last lines of sessions may have, too.
             self.dirty = true;
-            if self.shows_work() && self.listed.is_none_or(|listed| listed.elapsed() >= limits::TOP_TICK) {
+            if self.shows_output() && self.listed.is_none_or(|listed| listed.elapsed() >= limits::TOP_OUTPUT)
+            {
                 self.list_soon();
             }
         }
@@ -139,13 +140,13 @@ impl<'a> Browser<'a> {
         let due = due.into_iter().flatten().min().map(|due| due.saturating_duration_since(Instant::now()));
         let shown = self.top.visible().chain(self.top.selected());
         let clock = clock::until_change(shown.map(|row| row.since), unix_millis());
-        let working = self.shows_work().then_some(limits::TOP_TICK);
-        [due, clock, working].into_iter().flatten().min()
+        let output = self.shows_output().then_some(limits::TOP_OUTPUT);
+        [due, clock, output].into_iter().flatten().min()
     }
 
-    /// Whether something that changes without events is shown: the last line of a session that works.
-    fn shows_work(&self) -> bool {
-        self.top.visible().any(|row| row.state == SessionState::Working)
+    /// Whether something that changes without events is shown: the last line of a session whose program may print.
+    fn shows_output(&self) -> bool {
+        self.top.visible().any(SessionRow::may_print)
     }
 
     /// Does what is due.

@@ -1,5 +1,6 @@
 //! Sessions and approvals of the daemon as rows of the list.
 
+use crate::context;
 use crate::table;
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,6 +38,7 @@ fn session(item: SessionItem, watched: Option<&str>, home: &Path) -> SessionRow 
             SessionStatus::Exited => SessionState::Exited,
             SessionStatus::Starting => SessionState::Starting,
             SessionStatus::Running | SessionStatus::Restarting => {
+                let agent = agent.filter(|agent| !context::is_no_agent(agent, item.created, table::now()));
                 agent.map_or(SessionState::Unknown, |agent| state(agent.state))
             }
         },

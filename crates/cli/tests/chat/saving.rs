@@ -51,6 +51,15 @@ fn conversations_of_our_own_chat_are_saved() {
 }
 
 #[test]
+fn what_will_be_saved_is_not_reported_as_lost() {
+    let mut swb = saving(None);
+    swb.ok(&["chat", "one", "--new", "-m", "say:x"]);
+    assert_eq!(swb.ok(&["shutdown"]), "The daemon has stopped; sessions keep running.\n");
+    swb.start_daemon();
+    assert!(is_saved(&swb, "one"));
+}
+
+#[test]
 fn nothing_is_saved_if_the_user_wants_that() {
     let swb = saving(Some("never"));
     swb.ok(&["chat", "one", "--new", "-m", "say:x"]);
@@ -145,5 +154,10 @@ fn a_conversation_is_exported() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), markdown);
     assert_eq!(swb.run(&["history", "export", "one", "-f", "markdown", "--json"]).status.code(), Some(2));
     assert_eq!(swb.run(&["history", "export", "nobody"]).status.code(), Some(3));
+    // The beginning of its name is enough, and a mistyped one is suggested.
+    assert_eq!(swb.ok(&["history", "export", "on"]), markdown);
+    let mistyped = swb.run(&["history", "show", "noe"]);
+    let message = String::from_utf8_lossy(&mistyped.stderr);
+    assert!(mistyped.status.code() == Some(3) && message.contains("did you mean 'one'?"), "{message}");
     assert_eq!(swb.run(&["history", "export", "one", "-o", "/nowhere/x.md"]).status.code(), Some(1));
 }

@@ -33,6 +33,8 @@ fn the_beginning_of_a_name_is_enough() {
     for args in [&["logs", "a"][..], &["screen", "a"], &["explain", "a"], &["capture", "a"]] {
         swb.ok(args);
     }
+    assert_eq!(swb.json(&["notify", "mute", "a"])["session"], "apple");
+    assert_eq!(swb.json(&["notify", "unmute", "a"])["session"], "apple");
     swb.ok(&["relay", "app:1", "bana", "--submit"]);
     wait_for("the relayed text", || {
         swb.ok(&["logs", "banana"]).contains("[from apple, turn 1]").then_some(())

@@ -62,11 +62,12 @@ impl Rig {
         let mut swb = Swb::new(EXE);
         swb.configure(&format!(
             "[chat]\nbackend = \"model\"\n[[agents]]\nname = \"model\"\nkind = \"llm\"\napi = \"anthropic\"\n\
-             base_url = \"{}\"\nmodel = \"stub\"\ncontext_tokens = 4000\nprice = {{ input = 3, output = 15 }}\n",
+             base_url = \"{}\"\nmodel = \"stub\"\ncontext_tokens = 400\nprice = {{ input = 3, output = 15 }}\n",
             model.url()
         ));
         swb.start_daemon();
-        let directory = swb.workspace("api");
+        let directory = swb.paths().home.join("src/api");
+        std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(
             directory.join("queue.rs"),
             format!("pub fn push(&self, message: Message) {{\n{BEFORE}}}\n"),
@@ -182,7 +183,8 @@ fn chat_shell() {
     let mut swb = Swb::new(EXE);
     swb.configure("[chat]\nbackend = \"shell\"\n");
     swb.start_daemon();
-    let directory = swb.workspace("api");
+    let directory = swb.paths().home.join("src/api");
+    std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("main.rs"), "fn main() {}\n").unwrap();
     for (cols, rows) in SIZES {
         let mut command = swb.command(&["chat", "--new"]);

@@ -44,6 +44,22 @@ fn what_happens_is_shown_at_once() {
 }
 
 #[test]
+fn what_a_program_prints_is_shown_without_a_key() {
+    let swb = Swb::start(EXE);
+    let go = swb.dir().join("go");
+    let printed = format!(
+        "echo line one; until [ -e {} ]; do sleep 0.1; done; echo line two; exec sleep 600",
+        go.display()
+    );
+    swb.script("watch", &printed);
+    asks(&swb, "api", "shop");
+    let mut stage = Stage::top(&swb, 100, 30);
+    stage.until("the first line", |screen| screen.contains("❯ 1. Yes") && screen.contains("line one"));
+    std::fs::write(go, "").unwrap();
+    stage.until_text("line two");
+}
+
+#[test]
 fn enter_attaches_and_the_detach_key_leaves() {
     let swb = Swb::start(EXE);
     agent(&swb, "main");

@@ -1,6 +1,9 @@
 //! Pictures of the list. With `$SWB_PICTURES`, a directory, they are written there: `docs/screenshots/top-*.png`.
 
-use crate::stage::{EXE, Stage, agent, asks};
+use crate::stage::{DIALOG, EXE, Stage};
+use crate::support::agents::{AGENT, becomes, said};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use swb_testkit::Swb;
 
@@ -17,28 +20,50 @@ fn keep(name: &str, stage: &Stage) {
     }
 }
 
+/// A program of that name for sessions to run, written as a shell script.
+fn program(swb: &Swb, name: &str, script: &str) {
+    let file = swb.paths().home.join("bin").join(name);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Starts a session below the home directory with one of these programs.
+fn start(swb: &Swb, name: &str, place: &str, command: &[&str]) {
+    let place = swb.paths().home.join(place);
+    std::fs::create_dir_all(&place).unwrap();
+    let path = format!("{}:/usr/bin:/bin", swb.paths().home.join("bin").display());
+    let args = [&["run", "-d", "-n", name, "-w", place.to_str().unwrap(), "--profile"], command].concat();
+    let run = swb.command(&args).env("PATH", path).output().unwrap();
+    assert!(run.status.success(), "{}", said(&run));
+}
+
 /// A day's work in three directories.
 fn office() -> Swb {
     let swb = Swb::start(EXE);
-    let place = |name: &str| swb.workspace(name).to_str().unwrap().to_owned();
-    for (name, workspace, script) in [
-        ("docs", "src/shop", "printf '\\033[32m12 pages\\033[m written to build/site\\n'; exec sleep 600"),
-        (
-            "watch",
-            "src/shop",
-            "for f in cart user order; do echo \"  compiled src/$f.ts\"; done; exec sleep 600",
-        ),
-        ("logs", "ops", "echo 'GET /orders 200 4ms'; echo 'GET /cart 200 2ms'; exec sleep 600"),
-        ("migrate", "ops", "echo 'error: relation \"orders\" already exists'; exit 2"),
-    ] {
-        swb.ok(&["run", "-d", "-n", name, "-w", &place(workspace), "--", "sh", "-c", script]);
-    }
+    let wait = "exec sleep 600";
+    program(&swb, "mkdocs", &format!("printf '\\033[32m12 pages\\033[m written to build/site\\n'; {wait}"));
+    program(
+        &swb,
+        "tsc",
+        &format!("for f in cart user order; do echo \"  compiled src/$f.ts\"; done; {wait}"),
+    );
+    program(&swb, "stern", &format!("echo 'GET /orders 200 4ms'; echo 'GET /cart 200 2ms'; {wait}"));
+    program(&swb, "migrate", "echo 'error: relation \"orders\" already exists'; exit 2");
+    program(&swb, "codex", AGENT);
+    program(&swb, "claude", DIALOG);
+    start(&swb, "docs", "src/shop", &["generic", "--", "mkdocs", "serve"]);
+    start(&swb, "watch", "src/shop", &["generic", "--", "tsc", "--watch"]);
+    start(&swb, "logs", "ops", &["generic", "--", "stern", "shop"]);
+    start(&swb, "migrate", "ops", &["generic", "--", "migrate", "up"]);
     for name in ["web", "review"] {
-        agent(&swb, name);
+        start(&swb, name, "src/web", &["shell", "--", "codex"]);
+        becomes(&swb, name, "ready");
     }
     swb.ok(&["ask", "review", "the diff of today", "--timeout", "60"]);
     swb.ok(&["send", "web", "slow", "--enter"]);
-    asks(&swb, "api", "src/shop");
+    start(&swb, "api", "src/shop", &["claude", "--", "claude"]);
+    becomes(&swb, "api", "asking");
     swb
 }
 
@@ -51,7 +76,9 @@ fn top_list() {
             screen.contains("❯ 1. Yes")
                 && screen.contains("working")
                 && screen.contains("y answer")
-                && screen.contains("GET /cart")
+                && ["GET /cart", "12 pages", "already exists"]
+                    .iter()
+                    .all(|line| screen.contains(line) || rows < 40)
         });
         keep("top", &stage);
     }

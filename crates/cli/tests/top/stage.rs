@@ -10,7 +10,7 @@ use swb_vt::Screen;
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_swb");
 
 /// A dialog of claude; shows which key answered it.
-const DIALOG: &str = r#"stty raw -echo
+pub(crate) const DIALOG: &str = r#"stty raw -echo
 rule() { i=0; while [ $i -lt 60 ]; do printf '─'; i=$((i+1)); done; printf '\r\n'; }
 rule
 printf ' Bash command\r\n\r\n   rm -rf build\r\n   Remove the build directory\r\n\r\n Do you want to proceed?\r\n'

@@ -50,6 +50,8 @@ pub struct ChatView {
     pub questions: Vec<Question>,
     /// Nothing would be lost with it: it is empty, or everything is saved.
     pub expendable: bool,
+    /// What is not saved yet will be, also when the daemon stops.
+    pub autosaved: bool,
 }
 
 /// What a front knows of a client that is attached.

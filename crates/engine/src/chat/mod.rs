@@ -116,6 +116,8 @@ pub struct ListedChat {
     pub live: bool,
     /// Whether it is saved on disk.
     pub saved: bool,
+    /// Whether what is not saved yet will be by itself.
+    pub autosaved: bool,
 }
 
 /// All conversations; cheap to clone.
@@ -408,7 +410,7 @@ impl Chats {
         for summary in self.archived(move |archive| archive.list(dir.as_deref())).await? {
             listed.insert(
                 summary.name.clone(),
-                ListedChat { summary, running: false, live: false, saved: true },
+                ListedChat { summary, running: false, live: false, saved: true, autosaved: false },
             );
         }
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
@@ -420,12 +422,17 @@ impl Chats {
                 .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
             summary.agent = program_of(terminal).or(summary.agent);
             let running = terminal.view().status.state == swb_turns::ProgramState::Working;
-            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
+            listed.insert(
+                summary.name.clone(),
+                ListedChat { summary, running, live: true, saved, autosaved: false },
+            );
         }
         for view in live.iter().map(Chat::view) {
             let (summary, running) = (view.summary, view.state.is_running());
             let saved = listed.get(&summary.name).is_some_and(|listed| listed.saved);
-            listed.insert(summary.name.clone(), ListedChat { summary, running, live: true, saved });
+            let autosaved = view.autosaved;
+            listed
+                .insert(summary.name.clone(), ListedChat { summary, running, live: true, saved, autosaved });
         }
         let here = |listed: &ListedChat| workspace.is_none_or(|dir| listed.summary.workspace == dir);
         let mut all: Vec<ListedChat> = listed.into_values().filter(here).collect();

@@ -25,6 +25,8 @@ pub(super) struct Saving {
     /// Number of changes, and that number at the last save.
     pub(super) changes: u64,
     saved: Option<u64>,
+    /// Whether the last save failed.
+    failed: bool,
 }
 
 /// A save that runs.
@@ -50,6 +52,11 @@ impl Saving {
     pub(super) fn is_saved(&self) -> bool {
         self.saved == Some(self.changes)
     }
+
+    /// Whether what is not saved yet will be, without a request.
+    pub(super) fn is_automatic(&self) -> bool {
+        self.every.is_some() && !self.failed
+    }
 }
 
 impl ConversationTask {
@@ -74,6 +81,7 @@ impl ConversationTask {
     /// Handles the end of a save.
     pub(super) fn saved(&mut self, result: Result<(), ChatError>) {
         let Some(save) = self.saving.running.take() else { return };
+        self.saving.failed = result.is_err();
         match &result {
             Ok(()) => self.saving.saved = Some(save.changes),
             Err(error) => {

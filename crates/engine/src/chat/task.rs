@@ -576,6 +576,7 @@ pub(super) fn view_of(conversation: &Conversation, saving: &Saving) -> ChatView 
         approvals: conversation.approvals().into_iter().cloned().collect(),
         questions: conversation.questions().into_iter().cloned().collect(),
         expendable: is_empty || saving.is_saved(),
+        autosaved: saving.is_automatic(),
     }
 }
 

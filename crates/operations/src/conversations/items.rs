@@ -94,7 +94,8 @@ fn option_kind(kind: OptionKind) -> &'static str {
 }
 
 pub(crate) fn conversation(listed: &ListedChat) -> ConversationItem {
-    ConversationItem { saved: listed.saved, ..summary(&listed.summary, listed.live, listed.running) }
+    let (saved, autosaved) = (listed.saved, listed.autosaved);
+    ConversationItem { saved, autosaved, ..summary(&listed.summary, listed.live, listed.running) }
 }
 
 pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
@@ -109,6 +110,7 @@ pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
         cost: summary.usage.cost,
         live,
         saved: !live,
+        autosaved: false,
         running,
         agent: summary.agent.clone(),
     }

@@ -85,7 +85,7 @@ impl Editor {
             Key::Ctrl('y') => self.insert(&self.killed.clone()),
             Key::Up | Key::Ctrl('p') => self.up(),
             Key::Down | Key::Ctrl('n') => self.down(),
-            Key::Alt(_) | Key::Ctrl(_) | Key::Escape => return Edited::Ignored,
+            Key::Alt(_) | Key::Ctrl(_) | Key::Escape | Key::PageDown | Key::PageUp => return Edited::Ignored,
         }
         Edited::Changed
     }

@@ -31,6 +31,10 @@ pub enum Key {
     Home,
     /// Left.
     Left,
+    /// Page down.
+    PageDown,
+    /// Page up.
+    PageUp,
     /// Text that was pasted, with line feeds.
     Paste(String),
     /// Right.
@@ -126,6 +130,8 @@ fn named(press: &KeyPress) -> Option<Key> {
         KeyCode::Cursor(b'F') => Key::End,
         KeyCode::Cursor(b'H') => Key::Home,
         KeyCode::Editing(3) => Key::Delete,
+        KeyCode::Editing(5) => Key::PageUp,
+        KeyCode::Editing(6) => Key::PageDown,
         KeyCode::Enter if modifiers != 0 => Key::AltEnter,
         KeyCode::Enter => Key::Enter,
         KeyCode::Escape => Key::Escape,
@@ -152,7 +158,8 @@ mod tests {
 
     #[test]
     fn keys_are_decoded_wherever_they_are_split() {
-        let typed = "aü日\r\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b\r\x1b[13;2u\x7f\x03\x1bb\x1b[Z".as_bytes();
+        let typed =
+            "aü日\r\x1b[A\x1bOB\x1b[1;5C\x1b[3~\x1b\r\x1b[13;2u\x7f\x03\x1bb\x1b[Z\x1b[5~\x1b[6~".as_bytes();
         assert_eq!(
             keys(typed),
             [
@@ -169,6 +176,8 @@ mod tests {
                 Key::Backspace,
                 Key::Ctrl('c'),
                 Key::Alt('b'),
+                Key::PageUp,
+                Key::PageDown,
             ]
         );
     }

@@ -129,8 +129,8 @@ fn approve(approval: ApprovalRow, at: usize, scroll: usize, key: &Key) -> Dialog
         Key::Down | Key::Char('j') | Key::Tab => ((at + 1).min(last), scroll),
         Key::Up | Key::Char('k') => (at.saturating_sub(1), scroll),
         // What was too far is corrected when it is drawn: only then the rows are known.
-        Key::Char(' ') | Key::Ctrl('d') => (at, scroll.saturating_add(5)),
-        Key::Ctrl('u') => (at, scroll.saturating_sub(5)),
+        Key::Char(' ') | Key::Ctrl('d') | Key::PageDown => (at, scroll.saturating_add(5)),
+        Key::Ctrl('u') | Key::PageUp => (at, scroll.saturating_sub(5)),
         Key::Char('q') => return DialogResult::Closed,
         _ => (at, scroll),
     };

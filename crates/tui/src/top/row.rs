@@ -85,6 +85,12 @@ impl SessionRow {
         }
     }
 
+    /// Whether its output may change without an event: nobody is told what a program prints.
+    pub fn may_print(&self) -> bool {
+        use SessionState::{Starting, Unknown, Working};
+        !self.conversation && matches!(self.state, Starting | Unknown | Working)
+    }
+
     /// Whether a filter finds it; an empty one finds everything.
     pub fn matches(&self, filter: &str) -> bool {
         let all =

@@ -208,6 +208,9 @@ pub struct ConversationItem {
     /// Whether parts of it are saved on disk, if that was checked.
     #[serde(default)]
     pub saved: bool,
+    /// Whether the daemon saves by itself what is not saved yet, at the latest when it stops.
+    #[serde(default)]
+    pub autosaved: bool,
     /// Whether its agent is working.
     #[serde(default)]
     pub running: bool,

@@ -19,6 +19,7 @@ use super::{SHELL_AGENT, SHELLS};
 use crate::limits;
 use crate::table;
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use swb_tui::event::ViewEvent;
 use swb_tui::input::completion::Completion;
@@ -69,6 +70,7 @@ pub(super) struct OutgoingRequest {
 pub(super) struct ChatState {
     pub(super) name: String,
     pub(super) directory: String,
+    home: PathBuf,
     pub(super) transcript: Transcript,
     pub(super) editor: Editor,
     /// The agents that can be chosen, as far as they are known.
@@ -116,8 +118,9 @@ pub(super) struct ChatState {
 
 impl ChatState {
     /// A conversation in a session.
-    pub(super) fn new(opened: OpenedSession, now: Instant) -> Self {
+    pub(super) fn new(opened: OpenedSession, home: &Path, now: Instant) -> Self {
         let mut state = Self {
+            home: home.to_owned(),
             name: String::new(),
             directory: String::new(),
             transcript: Transcript::default(),
@@ -251,9 +254,10 @@ impl ChatState {
     fn enter(&mut self, opened: OpenedSession, now: Instant) {
         let count = opened.messages.len();
         let title = if opened.title.is_empty() { String::new() } else { format!(" “{}”", opened.title) };
+        let place = table::short_path(&opened.directory, &self.home);
         let what = match (opened.resumed, count) {
-            (false, _) => format!("new conversation {} in {}", opened.name, opened.directory),
-            (true, 0) => format!("conversation {}{title} in {}", opened.name, opened.directory),
+            (false, _) => format!("new conversation {} in {place}", opened.name),
+            (true, 0) => format!("conversation {}{title} in {place}", opened.name),
             (true, _) => {
                 let messages = table::count(count as u64, "message");
                 format!("resumed {}{title} · {messages} · /new starts another", opened.name)

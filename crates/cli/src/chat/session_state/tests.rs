@@ -8,6 +8,9 @@ use swb_tui::event::{ApprovalPrompt, ToolUse, TranscriptMessage};
 use swb_tui::input::keys::Key;
 use swb_wire::scriptschnell::{ChatEnd, SessionPlace};
 
+/// The home directory of the user.
+const HOME: &str = "/w";
+
 struct Tried {
     state: ChatState,
     now: Instant,
@@ -36,7 +39,7 @@ fn opened(messages: &[(bool, &str, Option<&str>)]) -> OpenedSession {
 impl Tried {
     fn new() -> Self {
         let now = Instant::now();
-        let mut state = ChatState::new(opened(&[]), now);
+        let mut state = ChatState::new(opened(&[]), HOME.as_ref(), now);
         state.transcript.take();
         Self { state, now }
     }
@@ -195,15 +198,16 @@ fn saving_follows_the_policy() {
 fn a_shell_is_not_taken_for_an_agent() {
     let now = Instant::now();
     let shell = OpenedSession { agent: Some("shell".into()), terminal: true, resumed: false, ..opened(&[]) };
-    let mut state = ChatState::new(shell, now);
+    let mut state = ChatState::new(shell, HOME.as_ref(), now);
     state.explain_shell();
     let shown: String = state.transcript.take().iter().map(|line| line.plain() + "\n").collect();
+    assert!(shown.contains(" in ~ · "), "{shown}");
     assert!(shown.contains("your shell answers") && shown.contains("docs/agents.md"), "{shown}");
     assert_eq!(state.prompt(), Some("$ "));
     let bash = OpenedSession { agent: Some("bash".into()), terminal: true, ..opened(&[]) };
-    assert_eq!(ChatState::new(bash, now).prompt(), Some("$ "));
+    assert_eq!(ChatState::new(bash, HOME.as_ref(), now).prompt(), Some("$ "));
     let agent = OpenedSession { agent: Some("claude".into()), terminal: true, ..opened(&[]) };
-    assert_eq!(ChatState::new(agent, now).prompt(), Some("› "));
+    assert_eq!(ChatState::new(agent, HOME.as_ref(), now).prompt(), Some("› "));
 }
 
 #[test]
@@ -270,6 +274,7 @@ fn text_of_a_terminal_is_not_markdown() {
         let now = Instant::now();
         let mut state = ChatState::new(
             OpenedSession { terminal, ..opened(&[(true, "q", None), (false, "# one", None)]) },
+            HOME.as_ref(),
             now,
         );
         state.transcript.take().iter().map(|line| line.plain()).collect::<Vec<_>>()
@@ -415,7 +420,10 @@ fn the_last_exchange_of_a_resumed_session_is_shown() {
         (true, "e", None),
         (false, "f", None),
     ];
-    let mut tried = Tried { state: ChatState::new(opened(&messages), Instant::now()), now: Instant::now() };
+    let mut tried = Tried {
+        state: ChatState::new(opened(&messages), HOME.as_ref(), Instant::now()),
+        now: Instant::now(),
+    };
     let shown = tried.shown();
     assert!(shown.starts_with("· resumed s “t” · 6 messages"), "{shown}");
     assert!(!shown.contains("› a") && shown.contains("› c") && shown.contains('f'), "{shown}");

@@ -217,7 +217,7 @@ fn attach(context: &Context, id: &str, watch: bool) -> Outcome {
         keyboard: if watch { KeyboardUse::Leaves } else { KeyboardUse::Types },
         filter: None,
         size,
-        notify: swb_wire::control::TerminalMeans::None,
+        notify: crate::attach::notification::TerminalNotifier::NONE,
         around: AroundSession::default(),
     };
     match attach::run(plan)? {

@@ -174,7 +174,7 @@ fn unwritable_directories_are_reported() {
     let list = nobody(&swb, &["ls"]).output().unwrap();
     assert!(said(&list).contains(runtime.to_str().unwrap()), "{}", said(&list));
 
-    // A home that cannot be written to costs the coop front and the log.
+    // A home that cannot be written to costs the fronts with sockets there, and the log.
     std::os::unix::fs::chown(&runtime, Some(NOBODY), None).unwrap();
     let run = nobody(&swb, &["run", "-d", "-n", "one", "--", "cat"]).output().unwrap();
     let ended = || nobody(&swb, &["shutdown", "--kill"]).output().unwrap();
@@ -185,6 +185,10 @@ fn unwritable_directories_are_reported() {
         let dialects = status["dialects"].as_array().unwrap();
         dialects.iter().find(|dialect| dialect["name"] == name).unwrap()["state"].as_str().unwrap()
     };
+    // Conversations go through the control socket instead.
+    let chat = ["chat", "--agent", "shell", "--new", "-m", "echo $((6*7))"];
+    let answer = nobody(&swb, &chat).output().unwrap();
+    assert!(answer.status.success() && answer.stdout.starts_with(b"42"), "{}", said(&answer));
     let killed = ended();
     assert!(killed.status.success(), "{}", said(&killed));
     assert_eq!((state("keepty"), state("clippy")), ("listening", "listening"));

@@ -22,7 +22,7 @@ const KEYS: [(&str, &str); 15] = [
     ("x", "kill it"),
     ("/", "filter by name, workspace, command or state"),
     ("j k, arrows", "move; g and G jump to the ends"),
-    ("Ctrl+d Ctrl+u", "move by a page"),
+    ("PageUp/Down", "move by a page; so do Ctrl+u and Ctrl+d"),
     ("q", "quit; over a session: return to it"),
     ("", ""),
     ("Ctrl+] s", "open this list while attached"),
