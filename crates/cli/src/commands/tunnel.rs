@@ -69,6 +69,8 @@ pub(crate) fn run(context: &Context, args: TunnelArgs) -> Outcome {
                 (false, true) => None,
                 (false, false) => Some(args.stun),
             };
+            swb_tunnel::check_servers(stun.as_deref().unwrap_or_default(), args.turn.as_deref())
+                .map_err(Failure::usage)?;
             let request = Tunnel {
                 session: args.name.map(|name| context.session(name)).transpose()?,
                 role: Some(args.role),
