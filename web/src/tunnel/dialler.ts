@@ -77,10 +77,10 @@ export class Dialler {
     this.report({ at: 'gathering', machine });
     const connection = new RTCPeerConnection({ iceServers: machine.ice });
     this.connection = connection;
+    const sdp = await answerTo(connection, machine.sdp);
     const opened = firstChannel(connection, machine.hostname);
     // It may fail before it is waited for.
     opened.catch(() => {});
-    const sdp = await answerTo(connection, machine.sdp);
     const answer = await pack({ version: 1, tunnel: machine.tunnel, sdp });
     if (this.cancelled) return;
     this.report({ at: 'returning', machine });
@@ -93,6 +93,23 @@ export class Dialler {
     this.report({ at: 'connected', tunnel });
   }
 
+  /**
+   * Chromium gives up on addresses that do not reply within 15 s. The host replies as soon as it has the answer, but our own
+   * packets have to tell it where we are, and open the way through a router: they go on until then.
+   */
+  private keepTrying(sdp: string): void {
+    const { connection } = this;
+    let time = 0;
+    const look = () => {
+      // Of another certificate, if it is not the way that has failed.
+      if (connection?.connectionState !== 'failed' || connection.sctp?.transport.state === 'failed') return;
+      time += 1;
+      for (const candidate of candidatesAgain(sdp, time)) void connection.addIceCandidate(candidate).catch(() => {});
+    };
+    connection?.addEventListener('connectionstatechange', look);
+    look();
+  }
+
   /** Returns the answer, and waits for the host's channel. */
   private async channel(offer: Offer, answer: string, opened: Promise<RTCDataChannel>): Promise<RTCDataChannel> {
     const machine = offer.envelope;
@@ -103,11 +120,24 @@ export class Dialler {
     if (returned === 'elsewhere') {
       this.report({ at: 'by-hand', machine, answer });
       // A person takes the time that it takes; the offer expires by itself.
+      this.keepTrying(machine.sdp);
       return opened;
     }
     this.report({ at: 'waiting', machine });
     return within(CONNECTING_MS, opened, () => new Failed(noWay(machine)));
   }
+}
+
+/**
+ * The addresses of the host in an offer, once more. A browser ignores what it knows already, so that each time they have
+ * another foundation and a lower priority.
+ */
+export function candidatesAgain(sdp: string, time: number): RTCIceCandidateInit[] {
+  const all = [...sdp.matchAll(/^a=candidate:(\S+) (\d+ \S+) (\d+) (.*?)\s*$/gmu)];
+  return all.map(([, foundation, way, priority, rest]) => ({
+    candidate: `candidate:${time}${foundation?.slice(0, 28)} ${way} ${Math.max(1, Number(priority) - time)} ${rest}`,
+    sdpMLineIndex: 0,
+  }));
 }
 
 /** What to say if no packet gets through. */
@@ -132,9 +162,11 @@ function firstChannel(connection: RTCPeerConnection, hostname: string): Promise<
       if (channel.readyState === 'open') resolve(channel);
       else channel.onopen = () => resolve(channel);
     };
-    connection.onconnectionstatechange = () => {
+    const look = () => {
       if (connection.sctp?.transport.state === 'failed') reject(new Failed(notTheHost(hostname)));
     };
+    connection.onconnectionstatechange = look;
+    connection.sctp?.transport.addEventListener('statechange', look);
   });
 }
 
