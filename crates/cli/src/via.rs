@@ -19,6 +19,7 @@ use swb_tunnel::guest::{self, Guest};
 use swb_tunnel::http;
 use swb_tunnel::rendezvous::{Rendezvous, RendezvousError};
 use swb_types::Paths;
+use swb_wire::control::{ErrorCode, ErrorReply};
 use swb_wire::tunnel::{Envelope, Secret, TunnelId, unpack};
 use tokio::net::UnixListener;
 use tokio::runtime::Builder;
@@ -174,19 +175,22 @@ async fn connect(address: TunnelAddress) -> Result<Guest, Failure> {
         }
         Way::Person => Err(None),
     };
-    match delivered {
-        Ok(()) => {}
-        Err(Some(refusal)) => return Err(Failure::general(refusal)),
+    let limit = match delivered {
+        Ok(()) => limits::TUNNEL_CONNECT,
+        Err(Some(refusal)) => {
+            return Err(Failure::general(refusal).hint("`swb tunnel` on the other machine opens a new one"));
+        }
         Err(None) => {
             let host = swb_vt::printable(&envelope.hostname).into_owned();
             eprint_text(&format!(
                 "Paste this answer into the waiting `swb tunnel` on {host}, or give it to `swb tunnel --answer`:\n\n{}\n\n",
                 answering.answer
             ));
+            limits::TUNNEL_PASTE
         }
-    }
+    };
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    answering.connect(limits::TUNNEL_CONNECT, Some(name)).await.map_err(failed)
+    answering.connect(limit, Some(name)).await.map_err(failed)
 }
 
 fn at_rendezvous(error: RendezvousError) -> Failure {
@@ -233,17 +237,25 @@ async fn send_answer(
         .body(answer.to_owned())
         .send()
         .await;
-    let status = reply.map_err(|_| None)?.status().as_u16();
-    match status {
+    let reply = reply.map_err(|_| None)?;
+    match reply.status().as_u16() {
         200 => Ok(()),
-        409 => Err(Some(
-            "the tunnel was used already; `swb tunnel` on the other machine opens a new one".to_owned(),
-        )),
+        409 => Err(Some("the tunnel was used already".to_owned())),
         400 => Err(Some(
             "the other machine does not understand our answer; are both versions the same?".to_owned(),
         )),
+        // Of a daemon; any other server may reply to any path with anything.
+        403 if is_forbidden(reply).await => {
+            Err(Some("no tunnel waits at this address; it may have expired or been used".to_owned()))
+        }
         _ => Err(None),
     }
+}
+
+/// Whether a reply is the error of a daemon.
+async fn is_forbidden(reply: reqwest::Response) -> bool {
+    let body = http::body(reply, limits::TUNNEL_ANSWER).await.ok().flatten().unwrap_or_default();
+    serde_json::from_slice::<ErrorReply>(&body).is_ok_and(|error| error.error == ErrorCode::Forbidden)
 }
 
 fn client() -> Result<reqwest::Client, Failure> {

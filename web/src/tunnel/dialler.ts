@@ -117,6 +117,9 @@ export class Dialler {
     if (returned === 'used') {
       throw new Failed({ kind: 'used', text: 'Another device has used this offer already.', hints: ['Each offer connects one device. Run `swb tunnel` again for this one.', 'If that device is not yours, end the tunnel with Ctrl+C or `swb tunnel revoke`: another person has seen the address.'] });
     }
+    if (returned === 'gone') {
+      throw new Failed({ kind: 'used', text: 'No tunnel waits at this address any more: it has expired, has been used, or was ended.', hints: ['Run `swb tunnel` again.', 'If the page of another machine was used, paste only the part of the address behind #.'] });
+    }
     if (returned === 'elsewhere') {
       this.report({ at: 'by-hand', machine, answer });
       // A person takes the time that it takes; the offer expires by itself.

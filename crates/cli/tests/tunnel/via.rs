@@ -84,11 +84,18 @@ fn a_used_tunnel_and_a_wrong_address_are_explained() {
     swb.make("a", &["cat"]);
     swb.json(&["serve", "--port", "0"]);
     let tunnel = Tunnel::open(&swb, &[]);
-    let url = tunnel.short_url().to_owned();
+    let (url, long) = (tunnel.short_url().to_owned(), tunnel.url().to_owned());
     far.ok(&["ls", "--via", &url]);
+    tunnel.event("connected");
+    assert_eq!(tunnel.ended(), ("peer".to_owned(), 0));
     let again = far.run(&["ls", "--via", &url]);
     assert_eq!(again.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&again.stderr).contains("expired or been used"), "{again:?}");
+    // The long address as well, with nobody to paste an answer.
+    let again = far.run(&["ls", "--via", &long]);
+    assert_eq!(again.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(said.contains("expired or been used") && !said.contains("Paste"), "{said}");
     let (address, _) = url.split_once('#').unwrap();
     for wrong in [address, "http://127.0.0.1:1/connect", "nonsense"] {
         let refused = far.run(&["ls", "--via", wrong]);
