@@ -140,6 +140,9 @@ impl Host {
         if let Some(missing) = sdp::missing(self.record.offer(), &answer.sdp) {
             return Err(malformed(missing));
         }
+        if sdp::max_message_size(&answer.sdp).is_some_and(|longest| longest < limits::MESSAGE_LEAST) {
+            return Err(malformed("it takes no message of a useful length (a=max-message-size)"));
+        }
         let answered = sdp::fingerprint(&answer.sdp).ok_or_else(|| malformed("it has no fingerprint"))?;
         let plain = sdp::with_sha256_only(&answer.sdp);
         let control = self.link.accept_answer(&self.identity, CONTROL_LABEL, &plain);
@@ -330,7 +333,8 @@ impl<'a> Service<'a> {
             LinkEvent::Open { channel, .. } => match self.opening.remove(&channel) {
                 Some((terminal, place)) => {
                     let (queue, room) = (self.queue.clone(), Arc::clone(&self.room));
-                    let terminal = TunnelTerminal::carry(*terminal, place, channel, queue, room, &self.tasks);
+                    let way = (channel, self.link.longest_message());
+                    let terminal = TunnelTerminal::carry(*terminal, place, way, queue, room, &self.tasks);
                     self.terminals.insert(channel, terminal);
                 }
                 // Channels of the peer's own have no meaning.
@@ -393,7 +397,10 @@ impl<'a> Service<'a> {
 
     fn reply(&mut self, outgoing: Outgoing) -> Option<TunnelEnd> {
         match outgoing {
-            Outgoing::Message(text) => self.held_reply = Some(LinkMessage::Text(commands::fitting(text))),
+            Outgoing::Message(text) => {
+                let text = commands::fitting(text, self.link.longest_message());
+                self.held_reply = Some(LinkMessage::Text(text));
+            }
             Outgoing::Sent(confirm) => {
                 // Its receiver may have left.
                 let _told = confirm.send(());

@@ -41,6 +41,16 @@ pub fn with_sha256_only(sdp: &str) -> String {
     sdp.lines().filter(|line| !other(line)).flat_map(|line| [line, "\r\n"]).collect()
 }
 
+/// Bytes of the longest message that the other end takes (RFC 8841); `None` for any length.
+pub fn max_message_size(sdp: &str) -> Option<usize> {
+    let stated = sdp.lines().find_map(|line| line.strip_prefix("a=max-message-size:"));
+    match stated.and_then(|size| size.trim().parse().ok()) {
+        None => Some(65_536),
+        Some(0) => None,
+        Some(size) => Some(size),
+    }
+}
+
 /// The name of the one section.
 pub fn mid(sdp: &str) -> Option<&str> {
     sdp.lines().find_map(|line| line.strip_prefix("a=mid:")).map(str::trim)
@@ -125,6 +135,15 @@ mod tests {
             assert_eq!(fingerprint(&spoiled), None, "{malformed}");
             assert_eq!(fingerprint(&with_sha256_only(&spoiled)), None, "{malformed}");
         }
+    }
+
+    #[test]
+    fn an_answer_says_how_long_messages_may_be() {
+        let size = |line: &str| max_message_size(&format!("v=0\r\n{line}\r\na=mid:0\r\n"));
+        assert_eq!(size("a=max-message-size:16384"), Some(16_384));
+        assert_eq!(size("a=max-message-size:0"), None);
+        assert_eq!(size("a=sctp-port:5000"), Some(65_536), "what holds without the attribute");
+        assert_eq!(size("a=max-message-size:many"), Some(65_536));
     }
 
     #[test]
