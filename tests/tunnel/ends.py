@@ -117,6 +117,18 @@ async def session_ended(home):
     await watched.gone("session", 1)
 
 
+# CO-47, CO-15
+async def the_kill_of_its_own_session_is_answered(home):
+    await home.start("one", "two")
+    tunnel, peer = await connect(home, "one")
+    terminal = await peer.attach("one")
+    assert await peer.ask({"cmd": "kill", "session": "one"}) == {"ok": True}
+    await terminal.event(lambda control: control.get("event") == "pty_exited")
+    assert await terminal.channel.ended(6) == [] and await peer.control.ended(6) == []
+    await tunnel.closed("session", 1)
+    await peer.close()
+
+
 # CO-47
 async def another_session_killed(home):
     watched = await _Watched().begin(home)

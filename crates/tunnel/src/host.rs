@@ -6,6 +6,8 @@ use crate::link::{LinkEvent, LinkIdentity, LinkMessage, PeerLink};
 use crate::terminal::{ToChannel, TunnelTerminal};
 use crate::tunnels::{Record, Registry};
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use str0m::channel::{ChannelData, ChannelId};
@@ -66,17 +68,9 @@ impl Host {
     /// Serves the tunnel; returns why it ended. Everything is closed by then.
     pub(crate) async fn run(mut self) -> HostEnding {
         let (stop, left, revoked) = (self.stop.clone(), self.left.clone(), self.record.revoked.clone());
-        let session = self.session.clone();
-        let session_ended = async {
-            match session {
-                Some(session) => session.ended().await,
-                None => std::future::pending().await,
-            }
-        };
         let ending = tokio::select! {
             ending = self.live() => ending,
             () = revoked.cancelled() => TunnelEnd::Revoked.into(),
-            () = session_ended => TunnelEnd::Session.into(),
             () = stop.cancelled() => TunnelEnd::Daemon.into(),
             // No command follows the tunnel any more.
             () = left.cancelled() => TunnelEnd::Peer.into(),
@@ -88,25 +82,45 @@ impl Host {
     }
 
     async fn live(&mut self) -> HostEnding {
+        let session = self.session.clone();
+        let mut session_ended = pin!(ended(session.clone()));
+        let begun = tokio::select! {
+            begun = self.begin() => begun,
+            () = &mut session_ended => Err(TunnelEnd::Session.into()),
+        };
+        let control = match begun {
+            Ok(control) => control,
+            Err(ending) => return ending,
+        };
+        let end = Service::new(self, control).serve(session_ended).await;
+        // A peer that sees its session end may leave before the end is known here.
+        let is_peer = matches!(end, TunnelEnd::Peer) && session.is_some();
+        if is_peer && timeout(limits::LINGER, ended(session)).await.is_ok() {
+            return TunnelEnd::Session.into();
+        }
+        end.into()
+    }
+
+    /// Waits for a peer that proves that it knows the secret; returns the control channel.
+    async fn begin(&mut self) -> Result<ChannelId, HostEnding> {
         let connected = match timeout(self.expires, self.wait_for_answer()).await {
             Ok(Some(connected)) => connected,
-            Ok(None) => return TunnelEnd::Daemon.into(),
-            Err(_) => return TunnelEnd::Expired.into(),
+            Ok(None) => return Err(TunnelEnd::Daemon.into()),
+            Err(_) => return Err(TunnelEnd::Expired.into()),
         };
         let control = connected.control;
         match timeout(limits::CONNECT, self.connect(control)).await {
             Ok(Ok(false)) => {}
-            Ok(Ok(true)) => return self.refuse(control, "channels are opened by the host").await,
-            Ok(Err(ending)) => return ending,
-            Err(_) => return no_way(),
+            Ok(Ok(true)) => return Err(self.refuse(control, "channels are opened by the host").await),
+            Ok(Err(ending)) => return Err(ending),
+            Err(_) => return Err(no_way()),
         }
         match timeout(limits::PROOF, self.proof(&connected)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(Some(refusal))) => return self.refuse(control, refusal).await,
-            Ok(Err(None)) => return TunnelEnd::Peer.into(),
-            Err(_) => return self.refuse(control, "no proof arrived in time").await,
+            Ok(Ok(())) => Ok(control),
+            Ok(Err(Some(refusal))) => Err(self.refuse(control, refusal).await),
+            Ok(Err(None)) => Err(TunnelEnd::Peer.into()),
+            Err(_) => Err(self.refuse(control, "no proof arrived in time").await),
         }
-        Service::new(self, control).serve().await.into()
     }
 
     /// Waits for an answer that fits the offer; returns the control channel and the fingerprint that the answer names.
@@ -231,13 +245,18 @@ struct Closing {
 
 impl Closing {
     fn new(channel: ChannelId) -> Self {
-        let now = Instant::now();
-        Self { channel, quiet: now + limits::LINGER, until: now + limits::LINGER_MOST }
+        Self::within(channel, limits::LINGER_MOST)
     }
 
-    /// When it can be closed if nothing more arrives.
+    fn within(channel: ChannelId, most: Duration) -> Self {
+        let now = Instant::now();
+        Self { channel, quiet: now + limits::LINGER, until: now + most }
+    }
+
+    /// When to look at it again if nothing more arrives. One that is late waits for the peer's acknowledgements, which arrive
+    /// as datagrams.
     fn due(&self) -> Instant {
-        self.quiet.min(self.until)
+        if self.quiet > Instant::now() { self.quiet.min(self.until) } else { self.until }
     }
 }
 
@@ -261,6 +280,8 @@ struct Service<'a> {
     room: Arc<Semaphore>,
     /// Until when a peer is waited for that cannot be reached.
     unreachable: Option<Instant>,
+    /// The tunnel's session has ended: the peer gets what it is still owed, as its channels end.
+    parting: Option<Closing>,
     /// Owns the tasks of the tunnel. Those that deliver input go on for a while after the peer has left.
     tasks: TaskTracker,
     _executing: AbortOnDropHandle<()>,
@@ -290,21 +311,27 @@ impl<'a> Service<'a> {
             held_output: None,
             room: Arc::new(Semaphore::new(limits::INPUT)),
             unreachable: None,
+            parting: None,
             tasks,
             _executing: AbortOnDropHandle::new(executing),
         }
     }
 
-    /// Serves the peer until it leaves.
-    async fn serve(mut self) -> TunnelEnd {
+    /// Serves the peer until it leaves, or until the one session that it reaches has ended.
+    async fn serve(mut self, mut session_ended: Pin<&mut impl Future<Output = ()>>) -> TunnelEnd {
         loop {
             self.send_held();
             self.close_finished();
+            if self.has_parted() {
+                return TunnelEnd::Session;
+            }
             let given_up = at(self.unreachable);
-            // One that is late waits for the peer's acknowledgements, which arrive as datagrams.
-            let due = self.closing.iter().map(Closing::due).filter(|due| *due > Instant::now()).min();
+            let due = self.closing.iter().chain(&self.parting).map(Closing::due).min();
             tokio::select! {
                 biased;
+                () = &mut session_ended, if self.parting.is_none() => {
+                    self.parting = Some(Closing::within(self.control, limits::GOODBYE));
+                }
                 event = self.link.next() => {
                     if let Some(end) = self.handle(event) {
                         return end;
@@ -396,6 +423,9 @@ impl<'a> Service<'a> {
     }
 
     fn reply(&mut self, outgoing: Outgoing) -> Option<TunnelEnd> {
+        if let Some(parting) = &mut self.parting {
+            parting.quiet = Instant::now() + limits::LINGER;
+        }
         match outgoing {
             Outgoing::Message(text) => {
                 let text = commands::fitting(text, self.link.longest_message());
@@ -427,6 +457,15 @@ impl<'a> Service<'a> {
         }
     }
 
+    /// Whether the session has ended, and the peer has everything that there was.
+    fn has_parted(&mut self) -> bool {
+        let Some(parting) = &self.parting else { return false };
+        let now = Instant::now();
+        let open = self.terminals.len() + self.opening.len() + self.closing.len();
+        let idle = open == 0 && self.held_reply.is_none() && self.held_output.is_none();
+        parting.until <= now || (idle && parting.quiet <= now && self.link.has_sent(self.control))
+    }
+
     fn close_finished(&mut self) {
         // What is held may be for one of these.
         if self.held_output.is_some() {
@@ -441,6 +480,14 @@ impl<'a> Service<'a> {
             }
             !done
         });
+    }
+}
+
+/// Waits until a session has ended, or forever if there is none.
+async fn ended(session: Option<Session>) {
+    match session {
+        Some(session) => session.ended().await,
+        None => std::future::pending().await,
     }
 }
 

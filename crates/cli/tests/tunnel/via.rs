@@ -142,6 +142,23 @@ fn an_attachment_ends_with_its_tunnel_and_reports_it() {
     terminal.assert_modes_restored();
 }
 
+// CO-61
+#[test]
+fn an_attachment_ends_with_the_one_session_of_its_tunnel() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let tunnel = Tunnel::open(&swb, &["a"]);
+    let mut terminal = Terminal::start(far.command(&["attach", "--via", tunnel.short_url()]), 80, 24);
+    terminal.type_in(b"echo $((6*7))=answer\r");
+    terminal.until("42=answer");
+    swb.ok(&["send", "--enter", "a", "echo last-$((6*7)); exit 3"]);
+    terminal.until("last-42");
+    assert_eq!(terminal.wait(), 3, "as without a tunnel");
+    tunnel.event("connected");
+    assert_eq!(tunnel.ended(), ("session".to_owned(), 1));
+}
+
 #[test]
 fn a_smaller_window_at_the_other_end_gives_the_size_back() {
     let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
