@@ -50,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) caller: Caller,
     /// The one session that the tunnel reaches.
     pub(crate) session: Option<Session>,
+    /// The control channel of a peer that wants to be told why the tunnel ends.
+    pub(crate) told: Option<ChannelId>,
     /// Cancelled when the daemon stops.
     pub(crate) stop: CancellationToken,
     /// Cancelled when the command that follows the tunnel leaves.
@@ -77,6 +79,7 @@ impl Host {
         };
         // From here on no request finds it any more.
         self.registry.remove(&self.record.id);
+        self.tell(ending.reason).await;
         self.link.close(self.is_answered).await;
         ending
     }
@@ -211,6 +214,7 @@ impl Host {
         let ours = HostProof::new(&self.record.secret, offered, answered, self.caller.role(), session);
         // The first message of a new connection always has room.
         self.link.send(connected.control, &json(&ours));
+        self.told = proof.wants_events().then_some(connected.control);
         let address = self.link.peer().map(|address| address.to_string());
         self.record.set_connected(proof.name().or(address).unwrap_or_else(|| "unknown".to_owned()));
         Ok(())
@@ -219,13 +223,32 @@ impl Host {
     /// Reports that the proof failed; nothing else is done for this peer.
     async fn refuse(&mut self, control: ChannelId, why: &'static str) -> HostEnding {
         tracing::warn!(tunnel = %self.record.id, why, "refused the peer of a tunnel");
-        self.link.send(control, &json(&failed_proof(why)));
+        self.last_words(control, &json(&failed_proof(why))).await;
+        HostEnding { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
+    }
+
+    /// Tells a peer why the tunnel ends, if it wants to know.
+    async fn tell(&mut self, reason: TunnelEnd) {
+        if let Some(control) = self.told {
+            self.last_words(control, &json(&Closed { event: "closed", reason })).await;
+        }
+    }
+
+    /// Sends a last message, and waits a moment until the peer has it.
+    async fn last_words(&mut self, control: ChannelId, message: &LinkMessage) {
+        self.link.send(control, message);
         let arrived = async {
             while !self.link.has_sent(control) && !matches!(self.link.next().await, LinkEvent::Ended) {}
         };
         let _arrived = timeout(limits::GOODBYE, arrived).await;
-        HostEnding { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
     }
+}
+
+/// *Addition*: the last message to a peer that asked for it.
+#[derive(serde::Serialize)]
+struct Closed {
+    event: &'static str,
+    reason: TunnelEnd,
 }
 
 /// The end of a tunnel whose ends did not find each other.

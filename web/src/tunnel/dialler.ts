@@ -208,7 +208,7 @@ export async function prove(control: RTCDataChannel, { envelope, secret }: Offer
   // It may fail before it is waited for below.
   reply.catch(() => {});
   const proof = await code(secret, purposes.peer(offered, answered));
-  control.send(JSON.stringify({ proof, name: browserName(navigator.userAgent) }));
+  control.send(JSON.stringify({ proof, name: browserName(navigator.userAgent), events: true }));
   const expected = await code(secret, purposes.host(offered, answered));
   const late = () => new Failed({ kind: 'refused', text: `${envelope.hostname} did not prove who it is.`, hints: ['Run `swb tunnel` again.'] });
   return checkProof(await within(PROOF_MS, reply, late), expected, envelope.hostname);

@@ -136,7 +136,10 @@ fn an_attachment_ends_with_its_tunnel_and_reports_it() {
     tunnel.child.kill().unwrap();
     assert_eq!(terminal.wait(), 1);
     let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
-    assert!(shown.contains("swb: the tunnel has ended\r\n"), "{shown:?}");
+    assert!(
+        shown.contains("swb: the tunnel has ended: `swb tunnel` on the other machine has ended\r\n"),
+        "{shown:?}"
+    );
     assert!(shown.contains("hint: session 'a' lives on"), "{shown:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "without waiting for a daemon that may come back");
     terminal.assert_modes_restored();
@@ -157,6 +160,20 @@ fn an_attachment_ends_with_the_one_session_of_its_tunnel() {
     assert_eq!(terminal.wait(), 3, "as without a tunnel");
     tunnel.event("connected");
     assert_eq!(tunnel.ended(), ("session".to_owned(), 1));
+}
+
+#[test]
+fn the_reason_of_the_end_reaches_the_other_machine() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let tunnel = Tunnel::open(&swb, &[]);
+    let mut terminal = Terminal::start(far.command(&["attach", "--via", tunnel.short_url(), "a"]), 80, 24);
+    terminal.type_in(b"echo $((6*7))=answer\r");
+    terminal.until("42=answer");
+    swb.ok(&["tunnel", "revoke", tunnel.id()]);
+    terminal.until("the tunnel has ended: it was revoked on the other machine");
+    assert_eq!(terminal.wait(), 1);
 }
 
 #[test]
