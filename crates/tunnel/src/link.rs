@@ -115,7 +115,7 @@ impl PeerLink {
         self.rtc = identity.connection(&self.network);
         let (offer, channel, pending) = self.offer(label).ok_or("no offer could be made")?;
         let renamed = sdp::with_mid(answer, sdp::mid(&offer).unwrap_or_default());
-        let answer = SdpAnswer::from_sdp_string(&renamed).map_err(|error| error.to_string())?;
+        let answer = SdpAnswer::from_sdp_string(&renamed).map_err(|_| "it is no SDP that can be read")?;
         self.rtc.sdp_api().accept_answer(pending, answer).map_err(|error| error.to_string())?;
         self.longest = sdp::max_message_size(&renamed).unwrap_or(limits::MESSAGE).min(limits::MESSAGE);
         // The search for a way begins when the connection knows the time.
