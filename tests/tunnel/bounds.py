@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import json
+import re
 
-from support import Closed, Coop, Terminal, connect, frame, until
+from support import Closed, Coop, Peer, Terminal, connect, frame, until
 
 
 # CO-47
@@ -20,6 +21,30 @@ async def messages_of_64_kib_are_accepted(home):
     await asyncio.sleep(1)
     terminal.type(b"y" * 65_531)
     await terminal.read_until(b"42x")
+    await peer.close()
+
+
+# CO-47
+async def a_peer_that_takes_short_messages_only(home):
+    """RFC 8841: its answer says how long they may be."""
+    await home.start()
+    await home.ok("run", "-d", "-n", "more", "sh", "-c", "read go; head -c 400000 /dev/zero | tr '\\0' x; echo; echo end-$((40+2)); cat")
+    tunnel = await home.tunnel()
+    peer = Peer(tunnel.url)
+    await peer.describe()
+    sdp = peer.sdp
+    peer.sdp = re.sub(r"a=max-message-size:\d+", "a=max-message-size:100", sdp)
+    await tunnel.paste(peer.packed())
+    await tunnel.event("error")
+    peer.sdp = re.sub(r"a=max-message-size:\d+", "a=max-message-size:16384", sdp)
+    assert peer.sdp != sdp
+    await tunnel.paste(peer.packed())
+    await peer.prove()
+    terminal = await peer.attach("more")
+    terminal.longest = 16_384
+    terminal.type(b"go\r")
+    await terminal.read_until(b"end-42")
+    assert terminal.handled > 400_000
     await peer.close()
 
 

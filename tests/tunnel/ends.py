@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import time
@@ -115,6 +116,46 @@ async def session_ended(home):
     watched = await _Watched().begin(home, "one")
     await home.ok("send", "--enter", "one", "exit")
     await watched.gone("session", 1)
+
+
+# CO-47, CO-61
+async def what_a_session_says_last_arrives(home):
+    """A tunnel that reaches one session ends with it, but not before the peer has the rest."""
+    await home.ok("run", "-d", "-n", "one", "sh", "-c", "read go; head -c 300000 /dev/zero | tr '\\0' x; echo bye; exit 7")
+    tunnel, peer = await connect(home, "one", events=True)
+    terminal = await peer.attach("one")
+    terminal.type(b"go\r")
+    end = await terminal.event(lambda control: control.get("event") == "pty_exited")
+    assert end == {"event": "pty_exited", "code": 7}, end
+    assert terminal.data.count(b"x") >= 300_000 and b"bye" in terminal.data
+    assert await terminal.channel.ended(6) == []
+    assert [json.loads(text) for text in await peer.control.ended(6)] == [{"event": "closed", "reason": "session"}]
+    await tunnel.closed("session", 1)
+    await peer.close()
+
+
+# CO-47, CO-15
+async def the_kill_of_its_own_session_is_answered(home):
+    await home.start("one", "two")
+    tunnel, peer = await connect(home, "one")
+    terminal = await peer.attach("one")
+    assert await peer.ask({"cmd": "kill", "session": "one"}) == {"ok": True}
+    await terminal.event(lambda control: control.get("event") == "pty_exited")
+    assert await terminal.channel.ended(6) == [] and await peer.control.ended(6) == []
+    await tunnel.closed("session", 1)
+    await peer.close()
+
+
+# CO-47
+async def a_peer_that_asks_is_told_the_reason(home):
+    await home.start()
+    for asks in (True, False, "yes"):
+        tunnel, peer = await connect(home, events=asks)
+        await home.ok("tunnel", "revoke", tunnel.id)
+        messages = [json.loads(text) for text in await peer.control.ended(6)]
+        assert messages == ([{"event": "closed", "reason": "revoked"}] if asks is True else []), messages
+        await tunnel.closed("revoked", 1)
+        await peer.close()
 
 
 # CO-47

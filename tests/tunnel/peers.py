@@ -122,13 +122,16 @@ async def a_code_on_a_terminal(home):
             data = b""
         text += data
         stream.feed(data)
-        return b"Ctrl+C" in text or b"Waiting" in text
+        return b"Ctrl+C ends the tunnel" in text
     try:
         await until("the offer", shown)
         # The whole code is on the screen at once, each of its lines in one piece.
         drawn = [line for line in text.decode().splitlines() if "█" in line]
         assert len(drawn) >= 15 and all(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 80 for line in drawn), drawn
         assert len([line for line in screen.display if "█" in line]) == len(drawn), screen.display
+        # With the whole address above it, and what to do below.
+        assert screen.display[0].startswith(web + "/connect?t="), screen.display
+        assert "Ctrl+C ends the tunnel" in screen.display[-1], screen.display
         found = re.search(re.escape(web) + r"/connect\?t=([A-Za-z0-9_-]{8,64})#([A-Za-z0-9_-]{43})", text.decode())
         assert found, text.decode()
         tunnel, secret = found.group(1), from_b64url(found.group(2))

@@ -314,6 +314,7 @@ class Terminal:
         self.channel, self.acknowledge = channel, acknowledge
         self.handled = self.acknowledged = 0
         self.data, self.controls = b"", []
+        self.longest = MESSAGE
         # What came since the daemon last reported that it dropped output: all that a fresh terminal needs.
         self.fresh = b""
 
@@ -330,7 +331,7 @@ class Terminal:
     async def step(self, seconds=LIMIT):
         """Handles one message; returns the control message, if it is one."""
         message = await self.channel.message(seconds)
-        assert len(message) <= MESSAGE, len(message)
+        assert len(message) <= self.longest, len(message)
         tag, payload = read_frame(message)
         if tag == 0:
             self.handled += len(payload)

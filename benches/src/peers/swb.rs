@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -66,7 +66,9 @@ impl Swb {
         host.args(["tunnel", "--json", "--no-stun"]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut host = host.spawn().context("no swb tunnel")?;
         let mut line = String::new();
-        BufReader::new(host.stdout.take().context("no output")?).read_line(&mut line)?;
+        // Open as long as the command runs: it reports there that the peer has connected.
+        let mut events = BufReader::new(host.stdout.take().context("no output")?);
+        events.read_line(&mut line)?;
         let offer: Value = serde_json::from_str(&line).context("swb tunnel printed no JSON")?;
         let url = offer["short_url"].as_str().context("swb tunnel has no address")?;
         let mut guest = self.command();
@@ -74,7 +76,7 @@ impl Swb {
         let guest = guest.spawn().context("no peer")?;
         let dir = self.place.runtime().join(format!("switchboard/via-{}", guest.id()));
         let socket = dir.join("switchboard/control.sock");
-        let tunnel = Tunnel { host, guest, socket };
+        let tunnel = Tunnel { host, guest, socket, _events: events };
         wait::until(wait::STEP, || Control::open(tunnel.socket.clone()).ok())
             .context("the tunnel did not open")?;
         Ok(tunnel)
@@ -117,6 +119,7 @@ pub(crate) struct Tunnel {
     guest: Child,
     /// Where the other end offers what it reaches.
     socket: PathBuf,
+    _events: BufReader<ChildStdout>,
 }
 
 impl Tunnel {

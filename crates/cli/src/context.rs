@@ -7,11 +7,13 @@ use crate::daemon_place::{self, SudoUser};
 use crate::error::{Failure, FailureKind};
 use crate::limits;
 use crate::start_daemon;
+use crate::via;
 use serde::{Serialize, de::DeserializeOwned};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use swb_tunnel::guest::Ended;
 use swb_types::{Paths, SessionName};
 use swb_wire::control::{
     AgentItem, AgentState, Ls, LsReply, Operation, SessionItem, SessionStatus, StatusReply,
@@ -30,8 +32,8 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     /// Whether the daemon's configuration was compared with that file.
     pub(crate) config_checked: Cell<bool>,
-    /// Whether the daemon is on another machine, at the other end of a tunnel: no command here starts it.
-    pub(crate) remote: bool,
+    /// The tunnel at whose other end the daemon is, on another machine: no command here starts it.
+    pub(crate) remote: Option<Ended>,
 }
 
 impl Context {
@@ -59,7 +61,7 @@ impl Context {
             return Err(Failure::general(format!("there is no configuration file {}", file.display()))
                 .hint("create it, or leave out --config"));
         }
-        Ok(Self { program, paths, config_file, json, config_checked: Cell::new(false), remote: false })
+        Ok(Self { program, paths, config_file, json, config_checked: Cell::new(false), remote: None })
     }
 
     /// Connects to the daemon; starts it, and reports that, if none is running.
@@ -68,8 +70,8 @@ impl Context {
         if let Some(control) = ControlClient::inherited()? {
             return Ok(control);
         }
-        if self.remote {
-            let ended = || Failure::new(FailureKind::NoDaemon, "the tunnel has ended");
+        if let Some(ended) = &self.remote {
+            let ended = || Failure::new(FailureKind::NoDaemon, via::why(ended));
             return ControlClient::open(&self.paths.control_socket())?.ok_or_else(ended);
         }
         let running = start_daemon::ensure(&self.paths, self.config_file.as_deref())?;
@@ -201,7 +203,7 @@ impl Context {
 
     /// The given name, or that of this directory's session.
     pub(crate) fn session_or_here(&self, name: Option<String>) -> Result<String, Failure> {
-        if self.remote && name.is_none() {
+        if self.remote.is_some() && name.is_none() {
             return self.only_session();
         }
         if let Some(name) = name {

@@ -295,8 +295,10 @@ pub(crate) const TUNNEL_ANSWER: usize = 128 * 1024;
 /// Size of the smallest terminal in which a QR code has to fit.
 pub(crate) const QR_COLUMNS: usize = 80;
 pub(crate) const QR_ROWS: usize = 24;
-/// How long the other end of a tunnel may take: its user may have to paste our answer first.
-pub(crate) const TUNNEL_CONNECT: Duration = Duration::from_secs(300);
+/// How long the other end of a tunnel may take once it has our answer: as long as it waits for us.
+pub(crate) const TUNNEL_CONNECT: Duration = Duration::from_secs(60);
+/// The same if its user has to paste our answer first: as long as an offer is open by default.
+pub(crate) const TUNNEL_PASTE: Duration = Duration::from_secs(300);
 /// How long a web server may take to pass on an offer or an answer.
 pub(crate) const TUNNEL_HTTP: Duration = Duration::from_secs(10);
 

@@ -83,7 +83,7 @@ impl Target {
             sizes: false,
             input: (!self.watch).then(input_stream).flatten(),
             sized: size::current().is_some(),
-            remote: context.remote,
+            remote: context.remote.clone(),
             direct: !self.watch,
         }
     }

@@ -15,10 +15,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-use swb_tunnel::guest::{self, Guest};
+use swb_tunnel::guest::{self, Ended, Guest};
 use swb_tunnel::http;
 use swb_tunnel::rendezvous::{Rendezvous, RendezvousError};
 use swb_types::Paths;
+use swb_wire::control::{ErrorCode, ErrorReply, TunnelEnd};
 use swb_wire::tunnel::{Envelope, Secret, TunnelId, unpack};
 use tokio::net::UnixListener;
 use tokio::runtime::Builder;
@@ -46,8 +47,9 @@ pub(crate) fn reach(context: Context, url: Option<&str>) -> Result<Reached, Fail
     start_daemon::prepare_run_dir(&context.paths.run_dir())?;
     let dir = PrivateDir::create(&context.paths.run_dir())?;
     let paths = Paths { runtime: Some(dir.path.clone()), ..context.paths.clone() };
-    let tunnel = OpenTunnel::open(address, paths.control_socket(), dir)?;
-    Ok(Reached { context: Context { paths, remote: true, ..context }, _tunnel: Some(tunnel) })
+    let ended = Ended::default();
+    let tunnel = OpenTunnel::open(address, paths.control_socket(), dir, ended.clone())?;
+    Ok(Reached { context: Context { paths, remote: Some(ended), ..context }, _tunnel: Some(tunnel) })
 }
 
 /// Where a tunnel's offer is.
@@ -90,6 +92,20 @@ impl TunnelAddress {
     }
 }
 
+/// Why a tunnel has ended, as far as the host has said so.
+pub(crate) fn why(ended: &Ended) -> String {
+    let reason = match ended.get() {
+        None => return "the tunnel has ended".to_owned(),
+        Some(TunnelEnd::Peer) => "`swb tunnel` on the other machine has ended",
+        Some(TunnelEnd::Revoked) => "it was revoked on the other machine",
+        Some(TunnelEnd::Session) => "its session has ended",
+        Some(TunnelEnd::Daemon) => "the daemon of the other machine stops or restarts",
+        Some(TunnelEnd::Refused) => "it carried more than the other machine could handle",
+        Some(TunnelEnd::Expired) => "nobody connected in time",
+    };
+    format!("the tunnel has ended: {reason}")
+}
+
 /// The thread that holds this end of a tunnel.
 struct OpenTunnel {
     stop: CancellationToken,
@@ -98,7 +114,7 @@ struct OpenTunnel {
 }
 
 impl OpenTunnel {
-    fn open(address: TunnelAddress, socket: PathBuf, dir: PrivateDir) -> Result<Self, Failure> {
+    fn open(address: TunnelAddress, socket: PathBuf, dir: PrivateDir, ended: Ended) -> Result<Self, Failure> {
         let stop = CancellationToken::new();
         let (told, ready) = mpsc::sync_channel::<Result<(), Failure>>(1);
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -117,7 +133,7 @@ impl OpenTunnel {
                 match opened {
                     Ok((guest, listener)) => {
                         let _told = told.send(Ok(()));
-                        guest.serve(listener, stopped).await;
+                        guest.serve(listener, stopped, ended).await;
                     }
                     Err(failure) => drop(told.send(Err(failure))),
                 }
@@ -174,19 +190,22 @@ async fn connect(address: TunnelAddress) -> Result<Guest, Failure> {
         }
         Way::Person => Err(None),
     };
-    match delivered {
-        Ok(()) => {}
-        Err(Some(refusal)) => return Err(Failure::general(refusal)),
+    let limit = match delivered {
+        Ok(()) => limits::TUNNEL_CONNECT,
+        Err(Some(refusal)) => {
+            return Err(Failure::general(refusal).hint("`swb tunnel` on the other machine opens a new one"));
+        }
         Err(None) => {
             let host = swb_vt::printable(&envelope.hostname).into_owned();
             eprint_text(&format!(
                 "Paste this answer into the waiting `swb tunnel` on {host}, or give it to `swb tunnel --answer`:\n\n{}\n\n",
                 answering.answer
             ));
+            limits::TUNNEL_PASTE
         }
-    }
+    };
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    answering.connect(limits::TUNNEL_CONNECT, Some(name)).await.map_err(failed)
+    answering.connect(limit, Some(name)).await.map_err(failed)
 }
 
 fn at_rendezvous(error: RendezvousError) -> Failure {
@@ -233,17 +252,25 @@ async fn send_answer(
         .body(answer.to_owned())
         .send()
         .await;
-    let status = reply.map_err(|_| None)?.status().as_u16();
-    match status {
+    let reply = reply.map_err(|_| None)?;
+    match reply.status().as_u16() {
         200 => Ok(()),
-        409 => Err(Some(
-            "the tunnel was used already; `swb tunnel` on the other machine opens a new one".to_owned(),
-        )),
+        409 => Err(Some("the tunnel was used already".to_owned())),
         400 => Err(Some(
             "the other machine does not understand our answer; are both versions the same?".to_owned(),
         )),
+        // Of a daemon; any other server may reply to any path with anything.
+        403 if is_forbidden(reply).await => {
+            Err(Some("no tunnel waits at this address; it may have expired or been used".to_owned()))
+        }
         _ => Err(None),
     }
+}
+
+/// Whether a reply is the error of a daemon.
+async fn is_forbidden(reply: reqwest::Response) -> bool {
+    let body = http::body(reply, limits::TUNNEL_ANSWER).await.ok().flatten().unwrap_or_default();
+    serde_json::from_slice::<ErrorReply>(&body).is_ok_and(|error| error.error == ErrorCode::Forbidden)
 }
 
 fn client() -> Result<reqwest::Client, Failure> {
@@ -311,6 +338,14 @@ mod tests {
         let code = format!("https://meet.example.net/connect?c=abc123#{}", secret.reveal());
         let parsed = TunnelAddress::parse(&code).unwrap();
         assert!(matches!(parsed, TunnelAddress::Code { code, .. } if code == "abc123"));
+    }
+
+    #[test]
+    fn the_end_of_a_tunnel_has_a_reason_if_the_host_gave_one() {
+        let ended = Ended::default();
+        assert_eq!(why(&ended), "the tunnel has ended");
+        ended.set(TunnelEnd::Revoked).unwrap();
+        assert_eq!(why(&ended), "the tunnel has ended: it was revoked on the other machine");
     }
 
     #[test]

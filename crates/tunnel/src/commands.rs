@@ -35,16 +35,12 @@ pub(crate) async fn execute(mut requests: Requests, mut commands: mpsc::Receiver
     }
 }
 
-/// A reply as a message; one that is too long for a channel becomes an error.
-pub(crate) fn fitting(reply: String) -> String {
-    if reply.len() <= limits::MESSAGE {
+/// A reply as a message of at most `longest` bytes; one that is too long becomes an error.
+pub(crate) fn fitting(reply: String, longest: usize) -> String {
+    if reply.len() <= longest {
         return reply;
     }
-    let text = format!(
-        "the reply has {} bytes, and a message at most {}; ask for less",
-        reply.len(),
-        limits::MESSAGE
-    );
+    let text = format!("the reply has {} bytes, and a message at most {longest}; ask for less", reply.len());
     let error = ErrorReply::new(ErrorCode::MessageTooLarge, text);
     let id = swb_wire::web::request::id_of(&reply);
     swb_wire::web::request::with_id(id.as_deref(), &serde_json::to_vec(&error).unwrap_or_default())

@@ -7,15 +7,17 @@ use crate::limits;
 use crate::link::{LinkEvent, LinkIdentity, LinkMessage, PeerLink};
 use crate::network::Network;
 use crate::servers::Servers;
+use serde::Deserialize;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use str0m::channel::{ChannelData, ChannelId};
 use swb_types::Role;
 use swb_wire::LengthPrefixed;
 use swb_wire::control::{
-    ErrorCode, ErrorReply, HandshakeReply, StreamFrame, command_frames, control_frame, data_header,
-    encode_body, encode_frame, enter_stream, operation_name, parse_stream,
+    ErrorCode, ErrorReply, HandshakeReply, StreamFrame, TunnelEnd, command_frames, control_frame,
+    data_header, encode_body, encode_frame, enter_stream, operation_name, parse_stream,
 };
 use swb_wire::tunnel::{
     Answer, CONTROL_LABEL, Envelope, HostProof, PeerProof, Secret, VERSION, frame, pack, sdp,
@@ -63,6 +65,9 @@ pub struct PendingAnswer {
     /// The answer, as text for the host.
     pub answer: String,
 }
+
+/// Why the host has ended the tunnel, once it has said so.
+pub type Ended = Arc<OnceLock<TunnelEnd>>;
 
 /// A connected tunnel.
 pub struct Guest {
@@ -150,9 +155,10 @@ impl PendingAnswer {
 }
 
 impl Guest {
-    /// Serves programs of this machine until the tunnel ends, or until `stop`.
-    pub async fn serve(self, listener: UnixListener, stop: CancellationToken) {
-        Carrier::new(self.link, self.control).carry(listener, stop).await;
+    /// Serves programs of this machine until the tunnel ends, or until `stop`. If the host says why it ends the tunnel, that is
+    /// in `ended` before any program's connection is closed.
+    pub async fn serve(self, listener: UnixListener, stop: CancellationToken, ended: Ended) {
+        Carrier::new(self.link, self.control, ended).carry(listener, stop).await;
     }
 }
 
@@ -184,6 +190,14 @@ struct Here {
     channel: Option<ChannelId>,
 }
 
+/// What the host says of its own accord.
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum LastWords {
+    /// It ends the tunnel.
+    Closed { reason: TunnelEnd },
+}
+
 /// A terminal's channel whose program is not known yet. Only messages of one channel arrive in order: a channel may be open before
 /// the reply is here after which it was opened.
 struct Early {
@@ -209,12 +223,13 @@ struct Carrier {
     terminals: HashMap<ChannelId, Number>,
     /// Messages that wait for room.
     held: VecDeque<(ChannelId, LinkMessage)>,
+    ended: Ended,
     /// Owns the halves of the connections, which end with these.
     tasks: TaskTracker,
 }
 
 impl Carrier {
-    fn new(link: PeerLink, control: ChannelId) -> Self {
+    fn new(link: PeerLink, control: ChannelId, ended: Ended) -> Self {
         Self {
             link,
             control,
@@ -226,6 +241,7 @@ impl Carrier {
             early: VecDeque::new(),
             terminals: HashMap::new(),
             held: VecDeque::new(),
+            ended,
             tasks: TaskTracker::new(),
         }
     }
@@ -369,7 +385,12 @@ impl Carrier {
     /// Passes on a reply, or an event.
     fn control_message(&mut self, data: ChannelData) {
         let Ok(text) = String::from_utf8(data.data) else { return };
-        let Some(number) = id_of(&text).and_then(|id| id.parse().ok()) else { return };
+        let Some(number) = id_of(&text).and_then(|id| id.parse().ok()) else {
+            if let Ok(LastWords::Closed { reason }) = serde_json::from_str(&text) {
+                let _first = self.ended.set(reason);
+            }
+            return;
+        };
         let prefix = format!("{{\"id\":{number}");
         let rest = text.strip_prefix(&prefix).unwrap_or("}");
         let body = format!("{{{}", rest.strip_prefix(',').unwrap_or(rest));

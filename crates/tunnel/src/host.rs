@@ -6,6 +6,8 @@ use crate::link::{LinkEvent, LinkIdentity, LinkMessage, PeerLink};
 use crate::terminal::{ToChannel, TunnelTerminal};
 use crate::tunnels::{Record, Registry};
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use str0m::channel::{ChannelData, ChannelId};
@@ -48,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) caller: Caller,
     /// The one session that the tunnel reaches.
     pub(crate) session: Option<Session>,
+    /// The control channel of a peer that wants to be told why the tunnel ends.
+    pub(crate) told: Option<ChannelId>,
     /// Cancelled when the daemon stops.
     pub(crate) stop: CancellationToken,
     /// Cancelled when the command that follows the tunnel leaves.
@@ -66,47 +70,60 @@ impl Host {
     /// Serves the tunnel; returns why it ended. Everything is closed by then.
     pub(crate) async fn run(mut self) -> HostEnding {
         let (stop, left, revoked) = (self.stop.clone(), self.left.clone(), self.record.revoked.clone());
-        let session = self.session.clone();
-        let session_ended = async {
-            match session {
-                Some(session) => session.ended().await,
-                None => std::future::pending().await,
-            }
-        };
         let ending = tokio::select! {
             ending = self.live() => ending,
             () = revoked.cancelled() => TunnelEnd::Revoked.into(),
-            () = session_ended => TunnelEnd::Session.into(),
             () = stop.cancelled() => TunnelEnd::Daemon.into(),
             // No command follows the tunnel any more.
             () = left.cancelled() => TunnelEnd::Peer.into(),
         };
         // From here on no request finds it any more.
         self.registry.remove(&self.record.id);
+        self.tell(ending.reason).await;
         self.link.close(self.is_answered).await;
         ending
     }
 
     async fn live(&mut self) -> HostEnding {
+        let session = self.session.clone();
+        let mut session_ended = pin!(ended(session.clone()));
+        let begun = tokio::select! {
+            begun = self.begin() => begun,
+            () = &mut session_ended => Err(TunnelEnd::Session.into()),
+        };
+        let control = match begun {
+            Ok(control) => control,
+            Err(ending) => return ending,
+        };
+        let end = Service::new(self, control).serve(session_ended).await;
+        // A peer that sees its session end may leave before the end is known here.
+        let is_peer = matches!(end, TunnelEnd::Peer) && session.is_some();
+        if is_peer && timeout(limits::LINGER, ended(session)).await.is_ok() {
+            return TunnelEnd::Session.into();
+        }
+        end.into()
+    }
+
+    /// Waits for a peer that proves that it knows the secret; returns the control channel.
+    async fn begin(&mut self) -> Result<ChannelId, HostEnding> {
         let connected = match timeout(self.expires, self.wait_for_answer()).await {
             Ok(Some(connected)) => connected,
-            Ok(None) => return TunnelEnd::Daemon.into(),
-            Err(_) => return TunnelEnd::Expired.into(),
+            Ok(None) => return Err(TunnelEnd::Daemon.into()),
+            Err(_) => return Err(TunnelEnd::Expired.into()),
         };
         let control = connected.control;
         match timeout(limits::CONNECT, self.connect(control)).await {
             Ok(Ok(false)) => {}
-            Ok(Ok(true)) => return self.refuse(control, "channels are opened by the host").await,
-            Ok(Err(ending)) => return ending,
-            Err(_) => return no_way(),
+            Ok(Ok(true)) => return Err(self.refuse(control, "channels are opened by the host").await),
+            Ok(Err(ending)) => return Err(ending),
+            Err(_) => return Err(no_way()),
         }
         match timeout(limits::PROOF, self.proof(&connected)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(Some(refusal))) => return self.refuse(control, refusal).await,
-            Ok(Err(None)) => return TunnelEnd::Peer.into(),
-            Err(_) => return self.refuse(control, "no proof arrived in time").await,
+            Ok(Ok(())) => Ok(control),
+            Ok(Err(Some(refusal))) => Err(self.refuse(control, refusal).await),
+            Ok(Err(None)) => Err(TunnelEnd::Peer.into()),
+            Err(_) => Err(self.refuse(control, "no proof arrived in time").await),
         }
-        Service::new(self, control).serve().await.into()
     }
 
     /// Waits for an answer that fits the offer; returns the control channel and the fingerprint that the answer names.
@@ -139,6 +156,9 @@ impl Host {
         let malformed = |text: &str| AnswerError::Malformed(text.to_owned());
         if let Some(missing) = sdp::missing(self.record.offer(), &answer.sdp) {
             return Err(malformed(missing));
+        }
+        if sdp::max_message_size(&answer.sdp).is_some_and(|longest| longest < limits::MESSAGE_LEAST) {
+            return Err(malformed("it takes no message of a useful length (a=max-message-size)"));
         }
         let answered = sdp::fingerprint(&answer.sdp).ok_or_else(|| malformed("it has no fingerprint"))?;
         let plain = sdp::with_sha256_only(&answer.sdp);
@@ -194,6 +214,7 @@ impl Host {
         let ours = HostProof::new(&self.record.secret, offered, answered, self.caller.role(), session);
         // The first message of a new connection always has room.
         self.link.send(connected.control, &json(&ours));
+        self.told = proof.wants_events().then_some(connected.control);
         let address = self.link.peer().map(|address| address.to_string());
         self.record.set_connected(proof.name().or(address).unwrap_or_else(|| "unknown".to_owned()));
         Ok(())
@@ -202,13 +223,32 @@ impl Host {
     /// Reports that the proof failed; nothing else is done for this peer.
     async fn refuse(&mut self, control: ChannelId, why: &'static str) -> HostEnding {
         tracing::warn!(tunnel = %self.record.id, why, "refused the peer of a tunnel");
-        self.link.send(control, &json(&failed_proof(why)));
+        self.last_words(control, &json(&failed_proof(why))).await;
+        HostEnding { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
+    }
+
+    /// Tells a peer why the tunnel ends, if it wants to know.
+    async fn tell(&mut self, reason: TunnelEnd) {
+        if let Some(control) = self.told {
+            self.last_words(control, &json(&Closed { event: "closed", reason })).await;
+        }
+    }
+
+    /// Sends a last message, and waits a moment until the peer has it.
+    async fn last_words(&mut self, control: ChannelId, message: &LinkMessage) {
+        self.link.send(control, message);
         let arrived = async {
             while !self.link.has_sent(control) && !matches!(self.link.next().await, LinkEvent::Ended) {}
         };
         let _arrived = timeout(limits::GOODBYE, arrived).await;
-        HostEnding { reason: TunnelEnd::Refused, message: Some(format!("the peer was refused: {why}")) }
     }
+}
+
+/// *Addition*: the last message to a peer that asked for it.
+#[derive(serde::Serialize)]
+struct Closed {
+    event: &'static str,
+    reason: TunnelEnd,
 }
 
 /// The end of a tunnel whose ends did not find each other.
@@ -228,13 +268,18 @@ struct Closing {
 
 impl Closing {
     fn new(channel: ChannelId) -> Self {
-        let now = Instant::now();
-        Self { channel, quiet: now + limits::LINGER, until: now + limits::LINGER_MOST }
+        Self::within(channel, limits::LINGER_MOST)
     }
 
-    /// When it can be closed if nothing more arrives.
+    fn within(channel: ChannelId, most: Duration) -> Self {
+        let now = Instant::now();
+        Self { channel, quiet: now + limits::LINGER, until: now + most }
+    }
+
+    /// When to look at it again if nothing more arrives. One that is late waits for the peer's acknowledgements, which arrive
+    /// as datagrams.
     fn due(&self) -> Instant {
-        self.quiet.min(self.until)
+        if self.quiet > Instant::now() { self.quiet.min(self.until) } else { self.until }
     }
 }
 
@@ -258,6 +303,8 @@ struct Service<'a> {
     room: Arc<Semaphore>,
     /// Until when a peer is waited for that cannot be reached.
     unreachable: Option<Instant>,
+    /// The tunnel's session has ended: the peer gets what it is still owed, as its channels end.
+    parting: Option<Closing>,
     /// Owns the tasks of the tunnel. Those that deliver input go on for a while after the peer has left.
     tasks: TaskTracker,
     _executing: AbortOnDropHandle<()>,
@@ -287,21 +334,27 @@ impl<'a> Service<'a> {
             held_output: None,
             room: Arc::new(Semaphore::new(limits::INPUT)),
             unreachable: None,
+            parting: None,
             tasks,
             _executing: AbortOnDropHandle::new(executing),
         }
     }
 
-    /// Serves the peer until it leaves.
-    async fn serve(mut self) -> TunnelEnd {
+    /// Serves the peer until it leaves, or until the one session that it reaches has ended.
+    async fn serve(mut self, mut session_ended: Pin<&mut impl Future<Output = ()>>) -> TunnelEnd {
         loop {
             self.send_held();
             self.close_finished();
+            if self.has_parted() {
+                return TunnelEnd::Session;
+            }
             let given_up = at(self.unreachable);
-            // One that is late waits for the peer's acknowledgements, which arrive as datagrams.
-            let due = self.closing.iter().map(Closing::due).filter(|due| *due > Instant::now()).min();
+            let due = self.closing.iter().chain(&self.parting).map(Closing::due).min();
             tokio::select! {
                 biased;
+                () = &mut session_ended, if self.parting.is_none() => {
+                    self.parting = Some(Closing::within(self.control, limits::GOODBYE));
+                }
                 event = self.link.next() => {
                     if let Some(end) = self.handle(event) {
                         return end;
@@ -330,7 +383,8 @@ impl<'a> Service<'a> {
             LinkEvent::Open { channel, .. } => match self.opening.remove(&channel) {
                 Some((terminal, place)) => {
                     let (queue, room) = (self.queue.clone(), Arc::clone(&self.room));
-                    let terminal = TunnelTerminal::carry(*terminal, place, channel, queue, room, &self.tasks);
+                    let way = (channel, self.link.longest_message());
+                    let terminal = TunnelTerminal::carry(*terminal, place, way, queue, room, &self.tasks);
                     self.terminals.insert(channel, terminal);
                 }
                 // Channels of the peer's own have no meaning.
@@ -392,8 +446,14 @@ impl<'a> Service<'a> {
     }
 
     fn reply(&mut self, outgoing: Outgoing) -> Option<TunnelEnd> {
+        if let Some(parting) = &mut self.parting {
+            parting.quiet = Instant::now() + limits::LINGER;
+        }
         match outgoing {
-            Outgoing::Message(text) => self.held_reply = Some(LinkMessage::Text(commands::fitting(text))),
+            Outgoing::Message(text) => {
+                let text = commands::fitting(text, self.link.longest_message());
+                self.held_reply = Some(LinkMessage::Text(text));
+            }
             Outgoing::Sent(confirm) => {
                 // Its receiver may have left.
                 let _told = confirm.send(());
@@ -420,6 +480,15 @@ impl<'a> Service<'a> {
         }
     }
 
+    /// Whether the session has ended, and the peer has everything that there was.
+    fn has_parted(&mut self) -> bool {
+        let Some(parting) = &self.parting else { return false };
+        let now = Instant::now();
+        let open = self.terminals.len() + self.opening.len() + self.closing.len();
+        let idle = open == 0 && self.held_reply.is_none() && self.held_output.is_none();
+        parting.until <= now || (idle && parting.quiet <= now && self.link.has_sent(self.control))
+    }
+
     fn close_finished(&mut self) {
         // What is held may be for one of these.
         if self.held_output.is_some() {
@@ -434,6 +503,14 @@ impl<'a> Service<'a> {
             }
             !done
         });
+    }
+}
+
+/// Waits until a session has ended, or forever if there is none.
+async fn ended(session: Option<Session>) {
+    match session {
+        Some(session) => session.ended().await,
+        None => std::future::pending().await,
     }
 }
 

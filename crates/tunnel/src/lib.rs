@@ -28,4 +28,5 @@ mod servers;
 mod terminal;
 mod tunnels;
 
+pub use servers::check as check_servers;
 pub use tunnels::{TunnelContext, Tunnels};

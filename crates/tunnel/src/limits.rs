@@ -8,6 +8,8 @@ pub(crate) const TUNNELS: usize = 16;
 pub(crate) const TERMINALS: usize = 32;
 /// Bytes of a message, either way: what every implementation of data channels can take.
 pub(crate) const MESSAGE: usize = 65_536;
+/// Bytes of a message that a peer has to take: the texts of errors fit.
+pub(crate) const MESSAGE_LEAST: usize = 1024;
 /// Bytes of a message that we let arrive, so that a longer one than allowed gets an error and not the end of everything.
 pub(crate) const MESSAGE_RECEIVED: u32 = 262_144;
 /// Bytes of output of one terminal that the peer has not acknowledged: a slow peer is repainted instead of served late.

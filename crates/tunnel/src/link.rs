@@ -73,6 +73,8 @@ pub(crate) struct PeerLink {
     heard: bool,
     /// Whether there was a way to the peer and back.
     reached: bool,
+    /// Bytes of the longest message that the peer takes.
+    longest: usize,
     failure: Option<String>,
 }
 
@@ -80,7 +82,17 @@ impl PeerLink {
     pub(crate) fn new(network: Network, identity: &LinkIdentity) -> Self {
         let rtc = identity.connection(&network);
         let buffer = vec![0; limits::DATAGRAM];
-        Self { rtc, network, buffer, outbound: None, peer: None, heard: false, reached: false, failure: None }
+        Self {
+            rtc,
+            network,
+            buffer,
+            outbound: None,
+            peer: None,
+            heard: false,
+            reached: false,
+            longest: limits::MESSAGE,
+            failure: None,
+        }
     }
 
     /// The offer of a connection with one channel, which opens when the peer has connected.
@@ -103,8 +115,9 @@ impl PeerLink {
         self.rtc = identity.connection(&self.network);
         let (offer, channel, pending) = self.offer(label).ok_or("no offer could be made")?;
         let renamed = sdp::with_mid(answer, sdp::mid(&offer).unwrap_or_default());
-        let answer = SdpAnswer::from_sdp_string(&renamed).map_err(|error| error.to_string())?;
+        let answer = SdpAnswer::from_sdp_string(&renamed).map_err(|_| "it is no SDP that can be read")?;
         self.rtc.sdp_api().accept_answer(pending, answer).map_err(|error| error.to_string())?;
+        self.longest = sdp::max_message_size(&renamed).unwrap_or(limits::MESSAGE).min(limits::MESSAGE);
         // The search for a way begins when the connection knows the time.
         self.handle(None);
         Ok(channel)
@@ -127,6 +140,11 @@ impl PeerLink {
     /// Whether there was a way to the peer and back.
     pub(crate) fn has_reached(&self) -> bool {
         self.reached
+    }
+
+    /// Bytes of the longest message that both ends take.
+    pub(crate) fn longest_message(&self) -> usize {
+        self.longest
     }
 
     /// Where the peer is, as far as it is known.

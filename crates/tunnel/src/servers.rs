@@ -44,6 +44,11 @@ impl Servers {
     }
 }
 
+/// Checks addresses of STUN servers and of a TURN server; the error names the one that is wrong.
+pub fn check(stun: &[String], turn: Option<&str>) -> Result<(), String> {
+    Servers::parse(stun, turn).map(drop)
+}
+
 fn name(kind: ServerKind) -> &'static str {
     match kind {
         ServerKind::Stun => "STUN",

@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-/// Bytes of output in one message; its header takes five.
-const PAYLOAD: usize = limits::MESSAGE - 5;
+/// Bytes of a message before the output in it: length and tag.
+const HEADER: usize = 5;
 
 /// What is to be done with a terminal's channel.
 pub(crate) enum ToChannel {
@@ -43,11 +43,11 @@ enum Typed {
 }
 
 impl TunnelTerminal {
-    /// Carries a terminal over an open channel.
+    /// Carries a terminal over an open channel, in messages of at most `longest` bytes.
     pub(crate) fn carry(
         terminal: OpenTerminal,
         place: TerminalPermit,
-        channel: ChannelId,
+        (channel, longest): (ChannelId, usize),
         queue: mpsc::Sender<ToChannel>,
         room: Arc<Semaphore>,
         tasks: &TaskTracker,
@@ -56,7 +56,7 @@ impl TunnelTerminal {
         let (acknowledged, window) = watch::channel(0);
         let detach = CancellationToken::new();
         let (typed, received) = mpsc::channel(limits::COMMANDS);
-        let outlet = Outlet { channel, queue, sent: 0, acknowledged: window };
+        let outlet = Outlet { channel, payload: longest - HEADER, queue, sent: 0, acknowledged: window };
         let sending = outlet.carry(output, detach.clone());
         let output = tasks.spawn(async move {
             let _place = place;
@@ -122,6 +122,8 @@ impl TunnelTerminal {
 /// Where a terminal's output goes, and how much of it the peer has handled.
 struct Outlet {
     channel: ChannelId,
+    /// Bytes of output in one message.
+    payload: usize,
     queue: mpsc::Sender<ToChannel>,
     sent: u64,
     acknowledged: watch::Receiver<u64>,
@@ -158,7 +160,7 @@ impl Outlet {
                     if let Some(event) = announced {
                         self.control(&event).await?;
                     }
-                    for piece in bytes.chunks(PAYLOAD) {
+                    for piece in bytes.chunks(self.payload) {
                         self.wait_for_window(piece.len()).await?;
                         self.data(piece.len(), |message| message.extend_from_slice(piece)).await?;
                     }
@@ -183,12 +185,12 @@ impl Outlet {
     async fn send_range(&mut self, output: &mut TerminalOutput, to: Offset) -> Result<(), Gone> {
         while output.cursor().offset() < to {
             let from = output.cursor().offset();
-            let end = to.min(from + PAYLOAD as u64);
+            let end = to.min(from + self.payload as u64);
             let length = (end - from) as usize;
             self.wait_for_window(length).await?;
             // A slot in the queue first: the copy is made when it can leave.
             let slot = self.queue.clone().reserve_owned().await.map_err(|_| Gone)?;
-            let mut message = Vec::with_capacity(length + 5);
+            let mut message = Vec::with_capacity(length + HEADER);
             message.extend_from_slice(&data_header(length));
             let intact = output.cursor().ring().is_some_and(|ring| ring.copy(from, end, &mut message));
             if !intact {
@@ -203,7 +205,7 @@ impl Outlet {
     }
 
     async fn data(&mut self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), Gone> {
-        let mut message = Vec::with_capacity(length + 5);
+        let mut message = Vec::with_capacity(length + HEADER);
         message.extend_from_slice(&data_header(length));
         fill(&mut message);
         self.sent += length as u64;

@@ -426,6 +426,7 @@ impl TunnelThread {
                     executor: begin.executor,
                     caller: begin.caller,
                     session: begin.session,
+                    told: None,
                     stop: begin.stop,
                     left: begin.left,
                     tasks: tasks.clone(),

@@ -246,6 +246,13 @@ test('an offer that was used, has ended or leads nowhere is explained', async ({
   await other.goto('about:blank');
   await other.goto(tunnel.offer.url.slice(0, -100));
   await expect(other.getByRole('alert')).toContainText('incomplete');
+  // One that has ended: the machine says so, and nobody is asked to carry an answer.
+  await daemon.swb('tunnel', 'revoke', tunnel.offer.tunnel);
+  await expect(page.getByRole('alert')).toContainText('has ended the tunnel: it was revoked there');
+  await tunnel.until('closed');
+  await other.goto('about:blank');
+  await other.goto(tunnel.offer.url);
+  await expect(other.getByRole('alert')).toContainText('No tunnel waits at this address any more');
 });
 
 test('a host that cannot be reached is explained after 30 s', async ({ page, daemon }) => {

@@ -9,6 +9,7 @@ import { type Failure, noWay, type Stage } from './dialler';
 import type { Envelope } from './invitation';
 import { forgetMachine, type KnownMachine, knownMachines, lastSessions } from './machines';
 import type { ConnectModel, ConnectState } from './model';
+import type { TunnelEnd } from './datachannel';
 import { QrCode } from './QrCode';
 import type { Tunnel } from './tunnel';
 
@@ -225,8 +226,16 @@ function Failed({ failure, onLeave }: { failure: Failure; onLeave(): void }) {
 
 // Connected
 
+/** Why a host has ended a tunnel, where there is more to say than that. */
+const ENDS: Partial<Record<TunnelEnd, string>> = {
+  revoked: ': it was revoked there',
+  session: ': its session has ended',
+  daemon: ': its daemon stops or restarts',
+  refused: ': this page sent more than it could handle',
+};
+
 function TunnelBanner({ tunnel, onLeave }: { tunnel: Tunnel; onLeave(): void }) {
-  const { state, unreachable } = useStore(tunnel.store, (value) => value);
+  const { state, unreachable, reason } = useStore(tunnel.store, (value) => value);
   const { hostname } = tunnel.machine;
   if (state === 'connected') return null;
   if (state === 'interrupted') {
@@ -239,7 +248,7 @@ function TunnelBanner({ tunnel, onLeave }: { tunnel: Tunnel; onLeave(): void }) 
   return (
     <div className="banner banner-error tunnel-ended" role="alert">
       <p>
-        {unreachable ? `The tunnel has ended: ${hostname} can no longer be reached.` : `${hostname} has ended the tunnel.`} Run <code>swb tunnel</code> there and open its new address; your panes open as you left them.
+        {unreachable ? `The tunnel has ended: ${hostname} can no longer be reached.` : `${hostname} has ended the tunnel${ENDS[reason ?? 'peer'] ?? ''}.`} Run <code>swb tunnel</code> there and open its new address; your panes open as you left them.
       </p>
       <button type="button" className="button button-primary" onClick={onLeave}>
         Connect again

@@ -43,6 +43,14 @@ describe('DataChannelTransport', () => {
       return frame?.kind === 'control' ? [JSON.parse(frame.text) as object] : [];
     });
 
+  it('keeps the reason that the host gives for the end', () => {
+    const { log, handlers } = listener();
+    transport.open({ kind: 'control' }, handlers);
+    control.deliver('{"event":"closed","reason":"revoked"}');
+    expect(transport.reason).toBe('revoked');
+    expect(log).toEqual([]);
+  });
+
   it('attaches as the WebSocket does', () => {
     transport.open(REQUEST, listener().handlers);
     transport.open({ ...REQUEST, session: 'web', resume: 9, watch: true }, listener().handlers);

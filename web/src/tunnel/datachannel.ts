@@ -8,6 +8,9 @@ const MESSAGE = 65_536;
 /** Begins the ids of the transport's own requests; the page's are numbers. */
 const OWN = 'terminal-';
 
+/** As the host names the reasons. */
+export type TunnelEnd = 'peer' | 'expired' | 'revoked' | 'refused' | 'session' | 'daemon';
+
 type TerminalRequest = Extract<ChannelRequest, { kind: 'terminal' }>;
 
 /** A terminal that was asked for. */
@@ -31,6 +34,8 @@ export class DataChannelTransport implements Transport {
   private readonly terminals = new Set<TerminalChannel>();
   private nextId = 1;
   private ended = false;
+  /** Why the host ends the tunnel, once it has said so. */
+  reason: TunnelEnd | null = null;
 
   /** `control` is open, and both ends have proved who they are. */
   constructor(
@@ -105,6 +110,7 @@ export class DataChannelTransport implements Transport {
     // Most messages are the page's, which reads them itself.
     const reply = text.includes(`"${OWN}`) ? (JSON.parse(text) as Attached & { id?: unknown }) : null;
     if (typeof reply?.id === 'string' && reply.id.startsWith(OWN)) this.replied(reply.id, reply);
+    else if (text.startsWith('{"event":"closed"')) this.reason = (JSON.parse(text) as { reason: TunnelEnd }).reason;
     else this.page?.text(text);
   }
 

@@ -77,10 +77,10 @@ export class Dialler {
     this.report({ at: 'gathering', machine });
     const connection = new RTCPeerConnection({ iceServers: machine.ice });
     this.connection = connection;
+    const sdp = await answerTo(connection, machine.sdp);
     const opened = firstChannel(connection, machine.hostname);
     // It may fail before it is waited for.
     opened.catch(() => {});
-    const sdp = await answerTo(connection, machine.sdp);
     const answer = await pack({ version: 1, tunnel: machine.tunnel, sdp });
     if (this.cancelled) return;
     this.report({ at: 'returning', machine });
@@ -93,6 +93,23 @@ export class Dialler {
     this.report({ at: 'connected', tunnel });
   }
 
+  /**
+   * Chromium gives up on addresses that do not reply within 15 s. The host replies as soon as it has the answer, but our own
+   * packets have to tell it where we are, and open the way through a router: they go on until then.
+   */
+  private keepTrying(sdp: string): void {
+    const { connection } = this;
+    let time = 0;
+    const look = () => {
+      // Of another certificate, if it is not the way that has failed.
+      if (connection?.connectionState !== 'failed' || connection.sctp?.transport.state === 'failed') return;
+      time += 1;
+      for (const candidate of candidatesAgain(sdp, time)) void connection.addIceCandidate(candidate).catch(() => {});
+    };
+    connection?.addEventListener('connectionstatechange', look);
+    look();
+  }
+
   /** Returns the answer, and waits for the host's channel. */
   private async channel(offer: Offer, answer: string, opened: Promise<RTCDataChannel>): Promise<RTCDataChannel> {
     const machine = offer.envelope;
@@ -100,14 +117,30 @@ export class Dialler {
     if (returned === 'used') {
       throw new Failed({ kind: 'used', text: 'Another device has used this offer already.', hints: ['Each offer connects one device. Run `swb tunnel` again for this one.', 'If that device is not yours, end the tunnel with Ctrl+C or `swb tunnel revoke`: another person has seen the address.'] });
     }
+    if (returned === 'gone') {
+      throw new Failed({ kind: 'used', text: 'No tunnel waits at this address any more: it has expired, has been used, or was ended.', hints: ['Run `swb tunnel` again.', 'If the page of another machine was used, paste only the part of the address behind #.'] });
+    }
     if (returned === 'elsewhere') {
       this.report({ at: 'by-hand', machine, answer });
       // A person takes the time that it takes; the offer expires by itself.
+      this.keepTrying(machine.sdp);
       return opened;
     }
     this.report({ at: 'waiting', machine });
     return within(CONNECTING_MS, opened, () => new Failed(noWay(machine)));
   }
+}
+
+/**
+ * The addresses of the host in an offer, once more. A browser ignores what it knows already, so that each time they have
+ * another foundation and a lower priority.
+ */
+export function candidatesAgain(sdp: string, time: number): RTCIceCandidateInit[] {
+  const all = [...sdp.matchAll(/^a=candidate:(\S+) (\d+ \S+) (\d+) (.*?)\s*$/gmu)];
+  return all.map(([, foundation, way, priority, rest]) => ({
+    candidate: `candidate:${time}${foundation?.slice(0, 28)} ${way} ${Math.max(1, Number(priority) - time)} ${rest}`,
+    sdpMLineIndex: 0,
+  }));
 }
 
 /** What to say if no packet gets through. */
@@ -132,9 +165,11 @@ function firstChannel(connection: RTCPeerConnection, hostname: string): Promise<
       if (channel.readyState === 'open') resolve(channel);
       else channel.onopen = () => resolve(channel);
     };
-    connection.onconnectionstatechange = () => {
+    const look = () => {
       if (connection.sctp?.transport.state === 'failed') reject(new Failed(notTheHost(hostname)));
     };
+    connection.onconnectionstatechange = look;
+    connection.sctp?.transport.addEventListener('statechange', look);
   });
 }
 
@@ -173,7 +208,7 @@ export async function prove(control: RTCDataChannel, { envelope, secret }: Offer
   // It may fail before it is waited for below.
   reply.catch(() => {});
   const proof = await code(secret, purposes.peer(offered, answered));
-  control.send(JSON.stringify({ proof, name: browserName(navigator.userAgent) }));
+  control.send(JSON.stringify({ proof, name: browserName(navigator.userAgent), events: true }));
   const expected = await code(secret, purposes.host(offered, answered));
   const late = () => new Failed({ kind: 'refused', text: `${envelope.hostname} did not prove who it is.`, hints: ['Run `swb tunnel` again.'] });
   return checkProof(await within(PROOF_MS, reply, late), expected, envelope.hostname);

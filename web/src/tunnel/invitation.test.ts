@@ -11,7 +11,7 @@ const PAGE = 'https://static.example/connect';
 
 describe('readInvitation', () => {
   it('takes addresses and envelopes', () => {
-    expect(readInvitation(' http://10.0.0.2:8888/connect#abc-_ \n', PAGE)).toEqual({ kind: 'whole', packed: 'abc-_', origins: ['https://static.example', 'http://10.0.0.2:8888'] });
+    expect(readInvitation(' http://10.0.0.2:8888/connect#abc-_ \n', PAGE)).toEqual({ kind: 'whole', packed: 'abc-_', origins: ['https://static.example', 'http://10.0.0.2:8888'], home: 'http://10.0.0.2:8888' });
     expect(readInvitation('abc-_', PAGE)).toEqual({ kind: 'whole', packed: 'abc-_', origins: ['https://static.example'] });
     expect(readInvitation('file:///home/a/connect.html#abc', 'file:///home/a/connect.html')).toEqual({ kind: 'whole', packed: 'abc', origins: [] });
     expect(readInvitation('http://10.0.0.2:8888/connect?t=tunnel-1#secret', PAGE)).toEqual({ kind: 'fetched', tunnel: 'tunnel-1', secret: 'secret', origin: 'http://10.0.0.2:8888' });

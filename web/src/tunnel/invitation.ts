@@ -16,7 +16,8 @@ export interface Envelope {
 
 /** An address as it was opened or pasted. */
 export type Invitation =
-  | { kind: 'whole'; packed: string; origins: string[] }
+  /** `home` is the server that the address itself names. */
+  | { kind: 'whole'; packed: string; origins: string[]; home?: string }
   | { kind: 'fetched'; tunnel: string; secret: string; origin: string }
   /** The offer is at a rendezvous server. */
   | { kind: 'met'; shortCode: string; secret: string; origin: string };
@@ -42,7 +43,10 @@ export function readInvitation(text: string, page: string): Invitation | null {
   const shortCode = url.searchParams.get('c');
   if (shortCode !== null && SHORT_CODE.test(shortCode) && /^https?:$/u.test(url.protocol)) return { kind: 'met', shortCode, secret: fragment, origin: url.origin };
   const tunnel = url.searchParams.get('t');
-  if (tunnel === null) return { kind: 'whole', packed: fragment, origins: [...new Set([...webOrigins(page), ...webOrigins(trimmed)])] };
+  if (tunnel === null) {
+    const [home] = webOrigins(trimmed);
+    return { kind: 'whole', packed: fragment, origins: [...new Set([...webOrigins(page), ...webOrigins(trimmed)])], ...(home ? { home } : {}) };
+  }
   if (!TUNNEL_ID.test(tunnel) || !/^https?:$/u.test(url.protocol)) throw new BadPack('This is no address of a tunnel; copy the whole address.');
   return { kind: 'fetched', tunnel, secret: fragment, origin: url.origin };
 }

@@ -11,12 +11,14 @@ export interface Offer {
   secret: Uint8Array;
   /** Where the answer may be returned to. */
   origins: string[];
+  /** The one of them that the address names: it knows the tunnel, or the tunnel is gone. */
+  home?: string;
   /** Place at a rendezvous server for it. */
   meeting?: { origin: string; shortCode: string };
 }
 
 export async function fetchOffer(invitation: Invitation): Promise<Offer> {
-  if (invitation.kind === 'whole') return { ...(await openEnvelope(invitation.packed)), origins: invitation.origins };
+  if (invitation.kind === 'whole') return { ...(await openEnvelope(invitation.packed)), origins: invitation.origins, ...(invitation.home ? { home: invitation.home } : {}) };
   if (invitation.kind === 'met') return meet(invitation);
   const { origin, tunnel } = invitation;
   const secret = readSecret(invitation.secret);
@@ -48,10 +50,10 @@ async function meet({ origin, shortCode, secret: text }: Extract<Invitation, { k
   return { envelope, secret, origins: [], meeting: { origin, shortCode } };
 }
 
-/** `elsewhere`: no server took it, and a person has to. */
-export type Returned = 'returned' | 'used' | 'elsewhere';
+/** `gone`: the machine itself knows no such tunnel any more. `elsewhere`: no server took it, and a person has to. */
+export type Returned = 'returned' | 'used' | 'gone' | 'elsewhere';
 
-export async function returnAnswer({ envelope, secret, origins, meeting }: Offer, answer: string): Promise<Returned> {
+export async function returnAnswer({ envelope, secret, origins, home, meeting }: Offer, answer: string): Promise<Returned> {
   if (meeting) {
     const sealed = await seal(secret, 'answer', meeting.shortCode, answer);
     const proof = await code(secret, purposes.meeting(meeting.shortCode));
@@ -60,18 +62,20 @@ export async function returnAnswer({ envelope, secret, origins, meeting }: Offer
     if (reply?.status === 409) return 'used';
   }
   const authorization = await code(secret, purposes.answer(envelope.tunnel));
+  let gone = false;
   for (const origin of origins) {
     try {
       const reply = await request(`${origin}/api/tunnel/${envelope.tunnel}/answer`, authorization, answer);
       if (reply.status === 409) return 'used';
       // Any other server may reply to any path with anything.
-      const body = (await reply.json()) as { ok?: unknown } | null;
+      const body = (await reply.json()) as { ok?: unknown; error?: unknown } | null;
       if (reply.ok && body?.ok === true) return 'returned';
+      gone ||= origin === home && reply.status === 403 && body?.error === 'FORBIDDEN';
     } catch {
       // Not there, or not a daemon.
     }
   }
-  return 'elsewhere';
+  return gone ? 'gone' : 'elsewhere';
 }
 
 function request(address: string, authorization: string, body?: string): Promise<Response> {

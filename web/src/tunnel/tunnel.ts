@@ -1,6 +1,6 @@
 import type { Role } from '../protocol/control';
 import { Store } from '../model/store';
-import { DataChannelTransport } from './datachannel';
+import { DataChannelTransport, type TunnelEnd } from './datachannel';
 import type { Envelope } from './invitation';
 
 /** `interrupted`: nothing arrives at the moment, but it may still come back. */
@@ -8,7 +8,7 @@ export type TunnelState = 'connected' | 'interrupted' | 'ended';
 
 /** A tunnel whose ends have proved who they are. It ends once, and cannot be opened again. */
 export class Tunnel {
-  readonly store = new Store<{ state: TunnelState; unreachable: boolean }>({ state: 'connected', unreachable: false });
+  readonly store = new Store<{ state: TunnelState; unreachable: boolean; reason: TunnelEnd | null }>({ state: 'connected', unreachable: false, reason: null });
   readonly transport: DataChannelTransport;
 
   constructor(
@@ -38,7 +38,7 @@ export class Tunnel {
 
   private end(unreachable: boolean): void {
     if (this.store.get().state === 'ended') return;
-    this.store.set({ state: 'ended', unreachable });
+    this.store.set({ state: 'ended', unreachable, reason: this.transport.reason });
     this.transport.end();
     this.connection.onconnectionstatechange = null;
     this.connection.close();

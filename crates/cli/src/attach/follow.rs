@@ -2,7 +2,7 @@
 
 use super::inbox::Inbox;
 use super::stream_protocol::{ControlStream, StreamNotice, StreamProtocol};
-use super::{LostDaemon, Position, ResumePoint, broken_stream, tunnel_ended};
+use super::{LostDaemon, Position, ResumePoint, broken_stream};
 use crate::error::{Failure, FailureKind};
 use crate::limits::{RECONNECT, RECONNECT_PAUSE};
 use crate::terminal::signals::Signals;
@@ -171,8 +171,12 @@ impl OutputFollower {
                 self.inbox.restart(2);
                 self.socket = Some(socket);
             }
-            Err(error) if self.route.has_ended(&error) => return Err(tunnel_ended(&self.route.session)),
-            Err(_) => self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost }),
+            Err(error) => {
+                if let Some(failure) = self.route.tunnel_ended(&error) {
+                    return Err(failure);
+                }
+                self.lost = Some(LostDaemon { next_try: now + RECONNECT_PAUSE, ..lost });
+            }
         }
         Ok(())
     }

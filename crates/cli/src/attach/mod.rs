@@ -630,8 +630,12 @@ impl Attachment {
                 self.inbox.restart(2);
                 self.socket = Some(Arc::new(socket));
             }
-            Err(error) if resume.has_ended(&error) => return Err(tunnel_ended(&self.session)),
-            Err(_) => self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost }),
+            Err(error) => {
+                if let Some(failure) = resume.tunnel_ended(&error) {
+                    return Err(failure);
+                }
+                self.lost = Some(LostDaemon { next_try: now + limits::RECONNECT_PAUSE, ..lost });
+            }
         }
         Ok(())
     }
@@ -704,13 +708,6 @@ impl Attachment {
             }
         }
     }
-}
-
-/// The error of a client whose tunnel has ended.
-fn tunnel_ended(session: &str) -> Failure {
-    Failure::new(FailureKind::Disconnected, "the tunnel has ended").hint(format!(
-        "session '{session}' lives on; `swb tunnel` on the other machine opens a new way to it"
-    ))
 }
 
 fn broken_stream(error: inbox::BadFrame) -> Failure {

@@ -3,15 +3,18 @@
 use super::notification::TerminalNotifier;
 use super::position::Position;
 use super::stream_protocol::StreamProtocol;
+use crate::error::{Failure, FailureKind};
 use crate::own_socket;
 use crate::terminal::detach::DetachKey;
+use crate::via;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use swb_tunnel::guest::Ended;
 use swb_types::{Offset, PtyId, Size};
 use swb_vt::ColourFilter;
-use swb_wire::control::{self, Attach, Handshake, Operation};
+use swb_wire::control::{self, Attach, Handshake, Operation, TunnelEnd};
 
 /// What to attach to, and how.
 pub(crate) struct AttachOptions {
@@ -91,8 +94,8 @@ pub(crate) struct ResumePoint {
     pub(crate) input: Option<u64>,
     /// Whether the client has a terminal, whose size it sends.
     pub(crate) sized: bool,
-    /// Whether the socket is this end of a tunnel.
-    pub(crate) remote: bool,
+    /// The tunnel whose end the socket is.
+    pub(crate) remote: Option<Ended>,
     /// Whether to read the output from shared memory where the daemon offers that.
     pub(crate) direct: bool,
 }
@@ -123,10 +126,17 @@ impl ResumePoint {
         if sent == message.len() { Ok(socket) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Whether a failed connect means that there will be nothing to connect to: the end of a tunnel does not come back,
-    /// unlike a daemon.
-    pub(crate) fn has_ended(&self, error: &io::Error) -> bool {
-        self.remote && Self::is_gone(error)
+    /// The error of a client whose tunnel has ended, if that is why connecting failed: it does not come back, unlike a daemon.
+    pub(crate) fn tunnel_ended(&self, error: &io::Error) -> Option<Failure> {
+        let ended = self.remote.as_ref().filter(|_| Self::is_gone(error))?;
+        let failure = Failure::new(FailureKind::Disconnected, via::why(ended));
+        Some(match ended.get() {
+            Some(TunnelEnd::Session) => failure,
+            _ => failure.hint(format!(
+                "session '{}' lives on; `swb tunnel` on the other machine opens a new way to it",
+                self.session
+            )),
+        })
     }
 
     /// Whether a failed connect means that nothing listens.

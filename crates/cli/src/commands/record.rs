@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, mut args: args::RecordArgs) -> Outcome {
         sizes: true,
         input: None,
         sized: false,
-        remote: context.remote,
+        remote: context.remote.clone(),
         direct: false,
     };
     let (socket, attached) = open_stream(context, &Operation::Attach(route.request(None, None)), None)?;

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use swb_vt::printable;
@@ -69,6 +70,8 @@ pub(crate) fn run(context: &Context, args: TunnelArgs) -> Outcome {
                 (false, true) => None,
                 (false, false) => Some(args.stun),
             };
+            swb_tunnel::check_servers(stun.as_deref().unwrap_or_default(), args.turn.as_deref())
+                .map_err(Failure::usage)?;
             let request = Tunnel {
                 session: args.name.map(|name| context.session(name)).transpose()?,
                 role: Some(args.role),
@@ -112,6 +115,8 @@ struct Following<'a> {
     typed: Option<Vec<u8>>,
     /// Whether the rest of a line that is too long is skipped.
     skips: bool,
+    /// Whether the cursor stands behind what this command has written, not at the beginning of a line.
+    within_line: Cell<bool>,
 }
 
 impl<'a> Following<'a> {
@@ -124,8 +129,17 @@ impl<'a> Following<'a> {
         let mut frames = control::command_frames();
         control::enter_stream(&mut frames);
         let tunnel = reply.tunnel.clone();
-        let following =
-            Self { context, tunnel, stream, frames, signals, typed: Some(Vec::new()), skips: false };
+        let within_line = Cell::new(false);
+        let following = Self {
+            context,
+            tunnel,
+            stream,
+            frames,
+            signals,
+            typed: Some(Vec::new()),
+            skips: false,
+            within_line,
+        };
         following.show_offer(&reply)?;
         Ok(following)
     }
@@ -141,18 +155,32 @@ impl<'a> Following<'a> {
                 expires: reply.expires,
             });
         }
-        let url = reply.short_url.as_deref().unwrap_or(&reply.qr_data);
+        let short_url = reply.short_url.as_deref();
+        let url = short_url.unwrap_or(&reply.qr_data);
         let mut text = format!("{url}\n");
         // A QR code is for people who look at a terminal.
         let width = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
         let code = width.and_then(|width| qr_code(url, width.min(limits::QR_COLUMNS), Paint::of_terminal()));
-        if let Some(code) = code.filter(|code| code.lines().count() <= limits::QR_ROWS) {
-            text.push_str(&code);
-        }
+        let code = code.filter(|code| code.lines().count() < limits::QR_ROWS);
+        text.push_str(code.as_deref().unwrap_or_default());
         print_coloured(text.as_bytes())?;
-        eprint_text(reach(reply.short_url.as_deref()));
+        if code.is_some() && io::stderr().is_terminal() {
+            // The cursor stays in this line, as one more would push the code out of a small terminal.
+            eprint_text(below_code(short_url));
+            self.within_line.set(true);
+            return Ok(());
+        }
+        eprint_text(reach(short_url));
         eprint_text("Waiting. If the peer shows an answer, paste it here. Ctrl+C ends the tunnel.\n");
         Ok(())
+    }
+
+    /// Writes for people, at the beginning of a line.
+    fn say(&self, text: &str) {
+        if self.within_line.take() {
+            eprint_text("\n");
+        }
+        eprint_text(text);
     }
 
     /// Shows what happens until the tunnel ends.
@@ -172,6 +200,7 @@ impl<'a> Following<'a> {
             }
             if !self.signals.take().is_empty() {
                 if !self.context.json {
+                    // Behind what the terminal shows for Ctrl+C.
                     eprint_text("\nThe tunnel has ended.\n");
                 }
                 // The connection ends with this process, and the tunnel with the connection.
@@ -185,10 +214,10 @@ impl<'a> Following<'a> {
             return line(event);
         }
         match event {
-            TunnelEvent::Connected { peer, .. } => eprint_text(&format!("Connected: {}\n", printable(peer))),
+            TunnelEvent::Connected { peer, .. } => self.say(&format!("Connected: {}\n", printable(peer))),
             TunnelEvent::Closed { reason, message, .. } => {
                 let why = message.clone().unwrap_or_else(|| reason.to_string());
-                eprint_text(&format!("The tunnel has ended: {}.\n", printable(&why)));
+                self.say(&format!("The tunnel has ended: {}.\n", printable(&why)));
             }
         }
         Ok(())
@@ -243,6 +272,8 @@ impl<'a> Following<'a> {
     /// Gives the daemon each line as an answer.
     fn read_answers(&mut self) -> Result<(), Failure> {
         let mut bytes = [0; 8192];
+        // Whoever types a line ends ours.
+        self.within_line.set(self.within_line.get() && !io::stdin().is_terminal());
         // Not through the buffer of `Stdin`: poll does not see what is in it.
         let count = match rustix::io::read(io::stdin(), &mut bytes) {
             Ok(count) => count,
@@ -288,9 +319,9 @@ impl<'a> Following<'a> {
         if self.context.json {
             return line(&Line::Error { message });
         }
-        eprint_text(&format!("{}\n", printable(message)));
+        self.say(&format!("{}\n", printable(message)));
         if io::stdin().is_terminal() {
-            eprint_text("The tunnel still waits; copy the whole answer and paste it again.\n");
+            self.say("The tunnel still waits; copy the whole answer and paste it again.\n");
         }
         Ok(())
     }
@@ -303,11 +334,26 @@ fn reach(short_url: Option<&str>) -> &'static str {
             "No web server runs here, so a browser finds no page at this address: give it to `swb attach --via` on the other \
              machine, paste it into a page for tunnels, or run `swb serve --host 0.0.0.0 --tls` first.\n"
         }
-        Some(url) if ["//127.", "//localhost:", "//[::1]:"].iter().any(|local| url.contains(local)) => {
+        Some(url) if is_local(url) => {
             "Only this machine can open the address; `swb serve --host 0.0.0.0 --tls` serves your network.\n"
         }
         Some(_) => "",
     }
+}
+
+/// The line below a QR code, in which the cursor stays.
+fn below_code(short_url: Option<&str>) -> &'static str {
+    match short_url {
+        Some(url) if is_local(url) => {
+            "Only this machine can open it (`swb serve --help`). Ctrl+C ends the tunnel. "
+        }
+        _ => "Waiting; paste the answer if the peer shows one. Ctrl+C ends the tunnel. ",
+    }
+}
+
+/// Whether an address is that of this machine for itself.
+fn is_local(url: &str) -> bool {
+    ["//127.", "//localhost:", "//[::1]:"].iter().any(|local| url.contains(local))
 }
 
 fn line(value: &impl Serialize) -> Result<(), Failure> {
@@ -334,6 +380,18 @@ mod tests {
         assert!(reach(None).contains("No web server"));
         assert!(reach(Some("http://127.0.0.1:8888/connect?t=x#y")).contains("Only this machine"));
         assert_eq!(reach(Some("https://192.168.1.7:8888/connect?t=x#y")), "");
+    }
+
+    #[test]
+    fn an_address_its_code_and_a_line_fit_a_small_terminal() {
+        let secret = "s".repeat(43);
+        for origin in ["http://127.0.0.1:8888", "https://192.168.100.200:18888"] {
+            let url = format!("{origin}/connect?t={}#{secret}", "t".repeat(16));
+            let code = qr_code(&url, limits::QR_COLUMNS, Paint::Blocks).unwrap();
+            let rows = url.len().div_ceil(limits::QR_COLUMNS) + code.lines().count() + 1;
+            assert!(rows <= limits::QR_ROWS, "{rows} rows for {url}");
+            assert!(below_code(Some(&url)).len() < limits::QR_COLUMNS);
+        }
     }
 
     #[test]

@@ -96,7 +96,13 @@ fn servers_are_checked_before_they_are_asked() {
     let swb = Swb::start(SWB);
     for args in [&["--stun", "http://x"][..], &["--turn", "stun:x"], &["--stun", "stun:"]] {
         let refused = swb.run(&[&["tunnel"], args].concat());
-        assert_eq!(refused.status.code(), Some(1), "{args:?}");
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
         assert!(!refused.stderr.is_empty());
+    }
+    // Those of other clients are checked as well.
+    for servers in [json!({"stun": ["http://x"]}), json!({"turn": "stun:x"})] {
+        let mut request = json!({"cmd": "tunnel"});
+        request.as_object_mut().unwrap().extend(servers.as_object().unwrap().clone());
+        assert_eq!(swb.control().error(&request), "INVALID_COMMAND");
     }
 }

@@ -84,11 +84,18 @@ fn a_used_tunnel_and_a_wrong_address_are_explained() {
     swb.make("a", &["cat"]);
     swb.json(&["serve", "--port", "0"]);
     let tunnel = Tunnel::open(&swb, &[]);
-    let url = tunnel.short_url().to_owned();
+    let (url, long) = (tunnel.short_url().to_owned(), tunnel.url().to_owned());
     far.ok(&["ls", "--via", &url]);
+    tunnel.event("connected");
+    assert_eq!(tunnel.ended(), ("peer".to_owned(), 0));
     let again = far.run(&["ls", "--via", &url]);
     assert_eq!(again.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&again.stderr).contains("expired or been used"), "{again:?}");
+    // The long address as well, with nobody to paste an answer.
+    let again = far.run(&["ls", "--via", &long]);
+    assert_eq!(again.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(said.contains("expired or been used") && !said.contains("Paste"), "{said}");
     let (address, _) = url.split_once('#').unwrap();
     for wrong in [address, "http://127.0.0.1:1/connect", "nonsense"] {
         let refused = far.run(&["ls", "--via", wrong]);
@@ -129,10 +136,44 @@ fn an_attachment_ends_with_its_tunnel_and_reports_it() {
     tunnel.child.kill().unwrap();
     assert_eq!(terminal.wait(), 1);
     let shown = String::from_utf8_lossy(terminal.seen()).into_owned();
-    assert!(shown.contains("swb: the tunnel has ended\r\n"), "{shown:?}");
+    assert!(
+        shown.contains("swb: the tunnel has ended: `swb tunnel` on the other machine has ended\r\n"),
+        "{shown:?}"
+    );
     assert!(shown.contains("hint: session 'a' lives on"), "{shown:?}");
     assert!(began.elapsed() < Duration::from_secs(8), "without waiting for a daemon that may come back");
     terminal.assert_modes_restored();
+}
+
+// CO-61
+#[test]
+fn an_attachment_ends_with_the_one_session_of_its_tunnel() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let tunnel = Tunnel::open(&swb, &["a"]);
+    let mut terminal = Terminal::start(far.command(&["attach", "--via", tunnel.short_url()]), 80, 24);
+    terminal.type_in(b"echo $((6*7))=answer\r");
+    terminal.until("42=answer");
+    swb.ok(&["send", "--enter", "a", "echo last-$((6*7)); exit 3"]);
+    terminal.until("last-42");
+    assert_eq!(terminal.wait(), 3, "as without a tunnel");
+    tunnel.event("connected");
+    assert_eq!(tunnel.ended(), ("session".to_owned(), 1));
+}
+
+#[test]
+fn the_reason_of_the_end_reaches_the_other_machine() {
+    let (swb, far) = (Swb::start(SWB), Swb::new(SWB));
+    swb.make("a", &["bash", "--norc"]);
+    swb.json(&["serve", "--port", "0"]);
+    let tunnel = Tunnel::open(&swb, &[]);
+    let mut terminal = Terminal::start(far.command(&["attach", "--via", tunnel.short_url(), "a"]), 80, 24);
+    terminal.type_in(b"echo $((6*7))=answer\r");
+    terminal.until("42=answer");
+    swb.ok(&["tunnel", "revoke", tunnel.id()]);
+    terminal.until("the tunnel has ended: it was revoked on the other machine");
+    assert_eq!(terminal.wait(), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Secret;
 use super::secret::same_code;
 use crate::control::{ErrorCode, ErrorReply};
 use crate::text::clip;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use swb_types::Role;
 
 /// Characters of a peer's name.
@@ -16,12 +16,15 @@ pub struct PeerProof {
     proof: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    /// *Addition*: whether the peer wants to be told why the tunnel ends.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "std::ops::Not::not")]
+    events: bool,
 }
 
 impl PeerProof {
-    /// The proof of a peer that sees these certificates.
+    /// The proof of a peer that sees these certificates, and wants to be told why the tunnel ends.
     pub fn new(secret: &Secret, offered: &str, answered: &str, name: Option<String>) -> Self {
-        Self { proof: secret.peer_code(offered, answered), name }
+        Self { proof: secret.peer_code(offered, answered), name, events: true }
     }
 
     /// Reads a first message; `None` if it is none.
@@ -34,6 +37,11 @@ impl PeerProof {
         same_code(&secret.peer_code(offered, answered), &self.proof)
     }
 
+    /// Whether the peer wants to be told why the tunnel ends.
+    pub fn wants_events(&self) -> bool {
+        self.events
+    }
+
     /// The peer's name, as far as it can be shown: no control characters, and not too long.
     pub fn name(&self) -> Option<String> {
         let plain: String =
@@ -41,6 +49,11 @@ impl PeerProof {
         let plain = clip(plain.trim(), NAME * 4).to_owned();
         (!plain.is_empty()).then_some(plain)
     }
+}
+
+/// Anything but `true` counts as its absence: a proof is not wrong for the sake of an addition.
+fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(serde_json::Value::deserialize(deserializer)? == serde_json::Value::Bool(true))
 }
 
 /// The host's reply.
@@ -84,16 +97,28 @@ mod tests {
         assert!(!peer.holds(&Secret::new([2; 32]), "AA", "BB"));
         let host = HostProof::new(&secret, "AA", "BB", Role::Watch, None);
         assert!(host.holds(&secret, "AA", "BB") && !host.holds(&secret, "AA", "CC"));
-        let reflected = PeerProof { proof: host.proof, name: None };
+        let reflected = PeerProof { proof: host.proof, name: None, events: false };
         assert!(!reflected.holds(&secret, "AA", "BB"), "a proof of the host is none of the peer");
     }
 
     #[test]
     fn names_lose_control_characters() {
-        let named = |name: &str| PeerProof { proof: String::new(), name: Some(name.to_owned()) }.name();
+        let named = |name: &str| {
+            PeerProof { proof: String::new(), name: Some(name.to_owned()), events: false }.name()
+        };
         assert_eq!(named("phone\u{1b}[31m\n\u{9b}"), Some("phone[31m".to_owned()));
         assert_eq!(named("\n \u{7}"), None);
         assert_eq!(named(&"é".repeat(500)).map(|name| name.chars().count()), Some(64));
+    }
+
+    #[test]
+    fn a_peer_asks_for_the_reason_of_the_end() {
+        let asks = |text: &str| PeerProof::parse(text).map(|proof| proof.wants_events());
+        assert_eq!(asks(r#"{"proof":"x","events":true}"#), Some(true));
+        for other in [r#"{"proof":"x"}"#, r#"{"proof":"x","events":false}"#, r#"{"proof":"x","events":[1]}"#]
+        {
+            assert_eq!(asks(other), Some(false), "{other}");
+        }
     }
 
     #[test]

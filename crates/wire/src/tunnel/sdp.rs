@@ -41,6 +41,16 @@ pub fn with_sha256_only(sdp: &str) -> String {
     sdp.lines().filter(|line| !other(line)).flat_map(|line| [line, "\r\n"]).collect()
 }
 
+/// Bytes of the longest message that the other end takes (RFC 8841); `None` for any length.
+pub fn max_message_size(sdp: &str) -> Option<usize> {
+    let stated = sdp.lines().find_map(|line| line.strip_prefix("a=max-message-size:"));
+    match stated.and_then(|size| size.trim().parse().ok()) {
+        None => Some(65_536),
+        Some(0) => None,
+        Some(size) => Some(size),
+    }
+}
+
 /// The name of the one section.
 pub fn mid(sdp: &str) -> Option<&str> {
     sdp.lines().find_map(|line| line.strip_prefix("a=mid:")).map(str::trim)
@@ -66,8 +76,30 @@ pub fn complete(sdp: &str) -> String {
     lines.into_iter().flat_map(|line| [line, "\r\n"]).collect()
 }
 
-/// What is missing from an answer to an offer of one application section; `None` if nothing is.
+/// Characters of a user fragment and of a password of ICE (RFC 8839).
+const UFRAG: std::ops::RangeInclusive<usize> = 4..=256;
+const PASSWORD: std::ops::RangeInclusive<usize> = 22..=256;
+
+/// Whether every line is one of SDP: a letter, `=`, and text without control characters.
+fn is_plain(sdp: &str) -> bool {
+    let plain = |line: &str| match line.split_once('=') {
+        Some((kind, value)) => {
+            matches!(kind.as_bytes(), [b'a'..=b'z']) && !value.contains(|c: char| c.is_control() && c != '\t')
+        }
+        None => line.is_empty(),
+    };
+    sdp.lines().all(plain)
+}
+
+/// What is missing from an answer to an offer of one application section, or wrong with it; `None` if nothing is.
 pub fn missing(offer: &str, answer: &str) -> Option<&'static str> {
+    if !is_plain(answer) {
+        return Some("it has lines that do not belong there");
+    }
+    let value = |prefix: &str| answer.lines().find_map(|line| line.strip_prefix(prefix)).map(str::trim);
+    let fits = |prefix: &str, length: std::ops::RangeInclusive<usize>| {
+        value(prefix).is_some_and(|value| length.contains(&value.len()))
+    };
     let mid =
         |sdp: &str| sdp.lines().find_map(|line| line.strip_prefix("a=mid:").map(|mid| mid.trim().to_owned()));
     let has = |prefix: &str| answer.lines().any(|line| line.starts_with(prefix));
@@ -88,8 +120,10 @@ pub fn missing(offer: &str, answer: &str) -> Option<&'static str> {
     }
     if fingerprint(answer).is_none() {
         Some("it has no SHA-256 fingerprint, or several")
-    } else if !has("a=ice-ufrag:") || !has("a=ice-pwd:") {
-        Some("it has no ICE credentials")
+    } else if !fits("a=ice-ufrag:", UFRAG) || !fits("a=ice-pwd:", PASSWORD) {
+        Some("it has no ICE credentials, or they are too short or too long")
+    } else if value("a=sctp-port:").is_some_and(|port| !port.parse::<u16>().is_ok_and(|port| port > 0)) {
+        Some("its port is none (a=sctp-port)")
     } else if !has("a=setup:active") && !has("a=setup:passive") {
         Some("it does not name the end that begins the handshake (a=setup)")
     } else if mid(offer) != mid(answer) {
@@ -128,6 +162,15 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_says_how_long_messages_may_be() {
+        let size = |line: &str| max_message_size(&format!("v=0\r\n{line}\r\na=mid:0\r\n"));
+        assert_eq!(size("a=max-message-size:16384"), Some(16_384));
+        assert_eq!(size("a=max-message-size:0"), None);
+        assert_eq!(size("a=sctp-port:5000"), Some(65_536), "what holds without the attribute");
+        assert_eq!(size("a=max-message-size:many"), Some(65_536));
+    }
+
+    #[test]
     fn sections_can_be_renamed() {
         let answer = "v=0\r\na=group:BUNDLE 0\r\nm=application 9 x y\r\na=mid:0\r\n";
         let renamed = with_mid(answer, "aBc");
@@ -147,7 +190,7 @@ mod tests {
     #[test]
     fn an_answer_is_complete_or_names_what_is_missing() {
         let good = format!(
-            "v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=ice-ufrag:abcd\r\na=ice-pwd:secretsecretsecret\r\n\
+            "v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=ice-ufrag:abcd\r\na=ice-pwd:secretsecretsecretsecret\r\n\
              a=fingerprint:sha-256 {}\r\na=setup:active\r\na=mid:0\r\n",
             print("01")
         );
@@ -161,6 +204,19 @@ mod tests {
             assert!(missing(offer, &good.replace(part, "a=x")).is_some(), "{part}");
         }
         assert!(missing(offer, &good.replace("application 9", "application 0")).is_some());
+        for (part, bad) in [
+            ("a=setup", "hello\r\na=setup"),
+            ("a=setup", "a=x:\u{1b}[2J\r\na=setup"),
+            ("a=setup", "a=sctp-port:x\r\na=setup"),
+            ("a=setup", "a=sctp-port:70000\r\na=setup"),
+            ("secretsecretsecretsecret", "short"),
+            ("abcd", "abc"),
+        ] {
+            assert!(missing(offer, &good.replacen(part, bad, 1)).is_some(), "{bad}");
+        }
+        assert!(missing(offer, &format!("{good}\0\0")).is_some());
+        assert_eq!(missing(offer, &format!("{good}a=sctp-port:5000\r\n\r\n")), None);
+        assert_eq!(missing(offer, &good.replace("\r\n", "\n")), None);
         assert!(missing(offer, &good.replace("m=application", "m=audio")).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! The page for tunnels in Chromium, in networks of all kinds. It is opened from a file, so the test carries the answer.
 
 use super::host_in;
-use super::spaces::{Internet, Nat, SERVER, Space, lan};
+use super::spaces::{Internet, Nat, SERVER, Space, bad_wire, lan};
 use crate::Tunnel;
 use crate::support::needs;
 use serde_json::Value;
@@ -69,10 +69,19 @@ impl Drop for Browser {
 /// Requires that a terminal in a browser of one network reaches a host in another.
 #[track_caller]
 fn connects(host: &Space, peer: &Space, servers: &[&str]) {
+    connects_after(host, peer, servers, Duration::ZERO);
+}
+
+/// The same with a person who takes this long to carry the answer.
+#[track_caller]
+fn connects_after(host: &Space, peer: &Space, servers: &[&str], after: Duration) {
     let swb = host_in(host);
     let mut tunnel = Tunnel::open_with(&swb, servers);
     let browser = Browser::open(peer, tunnel.url());
-    tunnel.type_in(&browser.reports("answer"));
+    let answer = browser.reports("answer");
+    // Nothing happens meanwhile.
+    assert!(tunnel.lines.recv_timeout(after).is_err());
+    tunnel.type_in(&answer);
     tunnel.event("connected");
     assert_eq!(browser.reports("shown"), "over-42");
     drop(browser);
@@ -84,6 +93,24 @@ fn connects(host: &Space, peer: &Space, servers: &[&str]) {
 fn a_browser_in_the_same_network() {
     needs::root();
     let (host, peer) = lan("192.168.1.2/24", "192.168.1.3/24");
+    connects(&host, &peer, &["--no-stun"]);
+}
+
+// A browser gives up on addresses that do not reply within half a minute, a person takes longer.
+#[test]
+#[ignore = "needs root: run by cargo xtask ci"]
+fn an_answer_of_a_browser_may_take_its_time() {
+    needs::root();
+    let mut internet = Internet::new();
+    let (host, peer) = (internet.open_machine(10), internet.machine_behind(Nat::Symmetric, 11));
+    connects_after(&host, &peer, &["--no-stun"], Duration::from_secs(60));
+}
+
+#[test]
+#[ignore = "needs root: run by cargo xtask ci"]
+fn a_browser_over_a_bad_wire() {
+    needs::root();
+    let (host, peer, _wire) = bad_wire();
     connects(&host, &peer, &["--no-stun"]);
 }
 
