@@ -134,3 +134,5 @@ pub(crate) const STORE_ROW_BYTES: usize = STORE_BYTES / 4;
 pub(crate) const STORE_PAGES: usize = 16 * 1024;
 /// Sessions in an agent's database that are read: those that were active during one turn.
 pub(crate) const CONVERSATIONS: usize = 8;
+/// Different emoji of an answer whose joiners are put back.
+pub(crate) const JOINED: usize = 256;
