@@ -48,6 +48,9 @@ impl Detector {
                 _ if !self.fresh(heard) => {}
                 // A program that waits for a choice may call itself idle.
                 ProgramState::Ready if self.shows() == Shows::Asking || self.may_ask() => {}
+                // A report about a dialog that was answered and is gone. In a turn the next report comes soon.
+                ProgramState::Asking
+                    if self.live.answered && self.live.turn.is_none() && self.shows() == Shows::Ready => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
