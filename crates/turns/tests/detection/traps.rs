@@ -543,6 +543,22 @@ fn a_tip_of_two_rows_is_not_part_of_the_answer() {
     session.out(claude(&done, "", IDLE)).wait(1_000);
     assert_eq!(session.texts(), ["answer"]);
 }
+#[test]
+fn an_error_beside_the_bar_of_a_request_that_is_tried_again_is_no_end() {
+    let mut session = Session::new("opencode");
+    session.out("\x1b[?1049h").out(opencode(&["OpenCode"], "")).wait(2_000).keys("question\r");
+    session.out(opencode(&["   ┃  question"], "   ■■■⬝⬝⬝⬝⬝ esc interrupt")).wait(300);
+    let asked = ["   ┃  question", "", "     ▣  Build · Stub"];
+    for bar in ["⬝⬝⬝⬝⬝⬝⬝⬝", "⬝⬝■■■■■■", "■■■■⬝⬝⬝⬝"] {
+        let error = format!("   {bar} Cannot connect to API: Unable to connect. [retrying in 4s attempt #2");
+        session.out(opencode(&asked, &error)).wait(3_000);
+    }
+    assert_eq!(session.turns.len(), 0);
+    let shown = ["   ┃  question", "", "     the answer", "", "     ▣  Build · Stub · 9.1s"];
+    session.out(opencode(&shown, "")).wait(2_000);
+    assert_eq!(session.texts(), ["the answer"]);
+}
+
 
 #[test]
 fn a_shells_prompt_marks_are_trusted() {
