@@ -194,6 +194,8 @@ pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
 /// Timeout for the input box of a program to show the text that was typed: as long as one may take under load.
 pub const BOX_HOLDS: Duration = Duration::from_secs(5);
+/// Time in which an agent takes an Enter: its input box is empty then, or it works.
+pub const ENTER_TAKEN: Duration = Duration::from_secs(1);
 /// Rows of the screen that are reported when text cannot be submitted: a question and its options.
 pub const SHOWN_ROWS: usize = 16;
 /// Characters of half-typed text that are quoted in an error.

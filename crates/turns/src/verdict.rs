@@ -104,7 +104,9 @@ impl Detector {
                 let done = !counts || sight.done || sight.count != turn.count;
                 match (turn.worked, self.holds(turn)) {
                     (true, holds) => verdict(ProgramState::Ready, done || holds),
-                    (false, true) => None,
+                    // It may be submitted later, as when the program has started completely.
+                    (false, true) if quiet < limits::ABANDON => None,
+                    (false, true) => verdict(ProgramState::Unknown, false),
                     (false, false) => verdict(ProgramState::Ready, false),
                 }
             }

@@ -353,6 +353,19 @@ fn input_that_was_not_submitted_is_not_a_turn() {
 }
 
 #[test]
+fn input_that_stays_in_the_box_is_no_work_for_ever() {
+    let mut session = claude_ready();
+    session.keys("question").out(claude(&["Claude Code"], "question", IDLE)).keys("\r");
+    session.out(claude(&["Claude Code"], "question", IDLE)).wait(20_000);
+    assert_eq!(session.state(), ProgramState::Working, "it may still be submitted");
+    session.wait(11_000);
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Unknown));
+    session.out(claude(&["❯ question"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ question", "", "● answer"], "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+}
+
+#[test]
 fn pasted_text_is_one_submission() {
     let mut session = claude_ready();
     session
@@ -531,19 +544,6 @@ fn items_whose_text_was_never_drawn_leave_a_mark_and_a_quoted_footer_is_text() {
 }
 
 #[test]
-fn a_tip_of_two_rows_is_not_part_of_the_answer() {
-    let tip = [
-        "  ⎿  Tip: Start with small features or bug fixes, tell Claude to propose a plan,",
-        "     and verify it",
-    ];
-    let mut session = claude_ready();
-    let busy = [&["❯ question", "", "● answer", "", "* Swooping…"], &tip[..]].concat();
-    session.keys("question\r").out(claude(&busy, "", BUSY)).wait(300);
-    let done = [&["❯ question", "", "● answer", ""], &tip[..]].concat();
-    session.out(claude(&done, "", IDLE)).wait(1_000);
-    assert_eq!(session.texts(), ["answer"]);
-}
-#[test]
 fn an_error_beside_the_bar_of_a_request_that_is_tried_again_is_no_end() {
     let mut session = Session::new("opencode");
     session.out("\x1b[?1049h").out(opencode(&["OpenCode"], "")).wait(2_000).keys("question\r");
@@ -559,6 +559,19 @@ fn an_error_beside_the_bar_of_a_request_that_is_tried_again_is_no_end() {
     assert_eq!(session.texts(), ["the answer"]);
 }
 
+#[test]
+fn a_tip_of_two_rows_is_not_part_of_the_answer() {
+    let tip = [
+        "  ⎿  Tip: Start with small features or bug fixes, tell Claude to propose a plan,",
+        "     and verify it",
+    ];
+    let mut session = claude_ready();
+    let busy = [&["❯ question", "", "● answer", "", "* Swooping…"], &tip[..]].concat();
+    session.keys("question\r").out(claude(&busy, "", BUSY)).wait(300);
+    let done = [&["❯ question", "", "● answer", ""], &tip[..]].concat();
+    session.out(claude(&done, "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+}
 
 #[test]
 fn a_shells_prompt_marks_are_trusted() {
