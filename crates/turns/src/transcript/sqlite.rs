@@ -1,7 +1,7 @@
 //! The newest rows of an SQLite database, read from its file format.
 //!
 //! An agent's database is read while the agent writes it, and it may have been written by a program that we confine. A
-//! library would take locks that delay the agent, write to its shared memory, and run what the file's schema says.
+//! library would take locks that delay the agent, write to its shared memory, and run what the file's schema contains.
 //! This reads tables only, in the database file and its write-ahead log, and takes no lock: a page that is written meanwhile
 //! is damaged, and what is damaged is left out.
 
