@@ -131,6 +131,7 @@ class Gemini(Agent):
 
 class Opencode(Agent):
     name = command = "opencode"
+    transcript = True
     package = "opencode-ai"
     rule = {"api": "chat", "tools": True}
 

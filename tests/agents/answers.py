@@ -232,11 +232,17 @@ class Comparison:
     Equal means: the words are the same in the same order (with `whole_words` false: the characters), without
     marks of Markdown and what is drawn for them; and each block of code is there line by line. Where the agent used
     tools, the pieces of the answer have to be there in order, and what stands between them is its own (`besides`).
-    Where `[lines not shown]` stands, lines may be missing (`missing`).
+    Where `[lines not shown]` stands, lines may be missing (`missing`). A text from the agent's session file (`written`) is
+    what was sent, character by character.
     """
 
-    def __init__(self, prompt, pieces, text):
+    def __init__(self, prompt, pieces, text, written=False):
         self.besides, self.missing, self.complaints = [], 0, []
+        if written:
+            self.sent, self.shown = "\n\n".join(pieces).split("\n"), text.split("\n")
+            if self.sent != self.shown:
+                self.complaints.append("the text is not the Markdown that was sent")
+            return
         lines = [line.rstrip() for line in text.split("\n")]
         end = 0
         for block in (block for piece in pieces for block in _blocks(piece)):

@@ -176,7 +176,10 @@ class Mixed:
             path = os.path.join(self.kept, "%s-%s-%s.json" % (self.agent.name, outcome.size, outcome.prompt.kind))
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(turn, file, ensure_ascii=False, indent=1)
-        compared = answers.Comparison(outcome.prompt, pieces, turn["text"])
+        written = turn["source"] == "transcript"
+        compared = answers.Comparison(outcome.prompt, pieces, turn["text"], written)
+        if not written:
+            outcome.remarks.append("from the screen")
         outcome.text = compared.complaints
         outcome.diff = compared.diff() if compared.complaints else []
         if turn["truncated"] != bool(compared.missing):
@@ -209,6 +212,17 @@ def drive(bench, agent, version, args):
     return outcomes, len(chosen)
 
 
+def without_session_files(home):
+    """Has the daemon take all texts from the screen."""
+    profiles, own = os.path.join(ROOT, "crates", "turns", "profiles"), os.path.join(home, ".config/switchboard/profiles")
+    os.makedirs(own)
+    for name in os.listdir(profiles):
+        with open(os.path.join(profiles, name), encoding="utf-8") as file:
+            lines = [line for line in file if not line.startswith("transcript =")]
+        with open(os.path.join(own, name), "w", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
 def table(results):
     line = "%-10s %-10s %8s %6s %7s %6s %12s %12s"
     say("\n" + line % ("agent", "version", "prompts", "early", "missed", "extra", "wrong state", "text equal"))
@@ -229,6 +243,7 @@ def arguments():
                         help="where they are installed, and looked for [%(default)s]")
     parser.add_argument("--swb", default=os.path.join(ROOT, "target", "release", "swb"), metavar="FILE",
                         help="the program to test [target/release/swb]")
+    parser.add_argument("--screen", action="store_true", help="take all texts from the screen, none from session files")
     parser.add_argument("--keep", metavar="DIR", help="write the turns (JSON) and recordings (asciicast) into this directory")
     args = parser.parse_args()
     args.agents = [spec for spec in args.agents.split(",") if spec]
@@ -248,6 +263,8 @@ def main():
             continue
         agent, version = sessions[0].agent, sessions[0].version
         bench = Bench(os.path.abspath(args.swb), bin_dirs)
+        if args.screen:
+            without_session_files(bench.home)
         try:
             outcomes, wanted = drive(bench, agent, version, args)
         finally:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records shells and REPLs: `shells.py OUTPUT [PROGRAM...]`.
+"""Records shells and REPLs: `shells.py OUTPUT [PROGRAM|PROGRAM/SCENARIO...]`.
 
 Each turn is what is typed and the answer, which is known beforehand. Needs pyte and the programs.
 """
@@ -72,7 +72,53 @@ LINES = {"15-lines": [
     T("echo ZQRB1\nsleep 0.4\necho ZQRB2", "ZQRB1\nZQRB2", lines=True),
 ]}
 
+VARIED = "16-varied"
+RESIZED = "22-resize"
+UP, BACK, TAB = "\x1b[A", "\x7f", "\t"
+SHELL_VARIED = [
+    T("printf 'ZQVA1\\nno end'", "ZQVA1\nno end"),
+    T("cat notes.txt | tr -d '\\n'", "notes", marks=["notes"]),
+    T("printf 'user@host:~/project$ ls\\nZQVB1\\n'", "user@host:~/project$ ls\nZQVB1"),
+    T("clear; echo ZQVC1", "ZQVC1"),
+    T("printf 'ZQVD1'; sleep 1.2; printf ' ZQVD2'", "ZQVD1 ZQVD2"),
+    T("printf 'Password: '; sleep 1.5; echo ZQVE1", "Password: ZQVE1"),
+    T("for i in 1 2 3; do printf '\\r%s%%' $i; sleep 0.2; done; printf '\\nZQVF1\\n'", "3%\nZQVF1"),
+    T("echo ZQVG1 \\\n  ZQVG2", "ZQVG1 ZQVG2"),
+    T(UP, "ZQVG1 ZQVG2", marks=["ZQVG2"]),
+    T("echo ZQVHx" + BACK + "1", "ZQVH1", marks=["ZQVH1"]),
+    T("cat no" + TAB, "notes", marks=["notes"]),
+    T("echo " + "a long word and " * 9 + "ZQVI1", ("a long word and " * 9).strip() + " ZQVI1"),
+    T("seq 3; printf 'ZQVJ1 $ '", "1\n2\n3\nZQVJ1 $ "),
+    T("printf '\\033[2J\\033[HZQVK1\\n'", "ZQVK1"),
+    T("tput smcup; echo gone; sleep 0.3; tput rmcup; echo ZQVL1", "ZQVL1"),
+]
+SHELL_RESIZED = [
+    T("for i in 1 2 3 4 5 6; do printf 'row %s %080d\\n' $i 7; sleep 0.3; done; echo ZQSA1",
+      "\n".join("row %d %s7" % (i, "0" * 79) for i in range(1, 7)) + "\nZQSA1", resize=[(0.8, 60, 20), (1.4, 120, 40)]),
+    T("printf 'no end ZQSB1'; sleep 0.8; printf ' more'", "no end ZQSB1 more", resize=[(0.5, 90, 25)]),
+    T("echo ZQSC1", "ZQSC1"),
+]
+SHELL[VARIED], SHELL[RESIZED] = SHELL_VARIED, SHELL_RESIZED
+
 PYTHON = {
+    VARIED: [
+        T("def f(): print('ZQVA1'); return 'ZQVA2'\n", "", marks=[]),
+        T("f()", "ZQVA1\n'ZQVA2'", marks=["ZQVA2"]),
+        T("print('a\\n>>> b\\n>>> \\nZQVC1')", "a\n>>> b\n>>> \nZQVC1"),
+        T("print('one', end=''); import time; time.sleep(1.2); print(' ZQVD1', end='')", "one ZQVD1"),
+        T("for i in range(3): print(i, end=' ')\n", "0 1 2 "),
+        T("[print('ZQVE1'),\n1]", "ZQVE1\n[None, 1]", marks=["ZQVE1", "[None"]),
+        T("import os; _ = os.system('printf ZQVF1')", "ZQVF1"),
+        T("x = 'ZQVG'", ""),
+        T("x + '1'", "'ZQVG1'"),
+        T(UP, "'ZQVG1'", marks=["ZQVG1"]),
+    ],
+    RESIZED: [
+        T("import time", ""),
+        T("for i in range(6): print('row', i, '0' * 80, flush=True); time.sleep(0.3)\n",
+          "\n".join("row %d %s" % (i, "0" * 80) for i in range(6)), marks=["row"], resize=[(0.8, 60, 20), (1.4, 120, 40)]),
+        T("print('ZQSB1', end='')", "ZQSB1"),
+    ],
     NO_NEWLINE: [
         T("print('ZQNA1', end='')", "ZQNA1"),
         T("import sys; _ = sys.stdout.write('one\\ntwo ZQNB1')", "one\ntwo ZQNB1"),
@@ -97,6 +143,16 @@ PYTHON = {
     ],
 }
 GDB = {
+    VARIED: [
+        T('shell printf ZQVA1', "ZQVA1"),
+        T('python import sys; n = sys.stdout.write("ZQVB1"); sys.stdout.flush()', "ZQVB1"),
+        T('echo one\\ntwo ZQVC1', "one\ntwo ZQVC1"),
+        T('python print("(gdb) quit"); print("(gdb) "); print("ZQVD1")', "(gdb) quit\n(gdb) \nZQVD1"),
+        T('python\nprint("ZQVE1", end="", flush=True)\nend', "ZQVE1"),
+        T('printf "a"', "a", marks=["a"]),
+        T('output 5', "5", marks=["5"]),
+        T('nosuch', 'Undefined command: "nosuch".  Try "help".', marks=["Undefined"]),
+    ],
     NO_NEWLINE: [
         T('printf "ZQNA1"', "ZQNA1"),
         T("echo ZQNB1", "ZQNB1"),
@@ -110,6 +166,17 @@ GDB = {
     ],
 }
 NODE = {
+    VARIED: [
+        T("process.stdout.write('ZQVA1\\n')", "ZQVA1\ntrue"),
+        T("process.stdout.write('ZQVB1')", "ZQVB1true"),
+        T("function f() {\nreturn 'ZQVC1'\n}", "undefined", marks=["undefined"]),
+        T("f()", "'ZQVC1'", marks=["ZQVC1"]),
+        T("await new Promise(done => setTimeout(done, 1500)); 'ZQVD1'", "'ZQVD1'"),
+        T("console.log('> a\\n> \\nZQVE1')", "> a\n> \nZQVE1\nundefined"),
+        T("throw new Error('ZQVF1')", None, marks=["ZQVF1"]),
+        T("let y = 3", "undefined", marks=["undefined"]),
+        T(UP, None, marks=["SyntaxError"]),
+    ],
     NO_NEWLINE: [
         T("process.stdout.write('ZQNA1') && undefined", "ZQNA1undefined"),
         T("console.log('ZQNB1')", "ZQNB1\nundefined"),
@@ -124,6 +191,16 @@ NODE = {
     ],
 }
 SQLITE = {
+    VARIED: [
+        T("select 'ZQVA1'\n;", "ZQVA1"),
+        T("select 'a' || char(10) || 'sqlite> ' || char(10) || 'ZQVB1';", "a\nsqlite> \nZQVB1"),
+        T(".separator , \"\"", ""),
+        T("select 'ZQVC1';", "ZQVC1"),
+        T("select 'one' || char(10) || 'ZQVD1';", "one\nZQVD1"),
+        T(".mode box", ""),
+        T("select 'ZQVE1' as a;", "┌───────┐\n│   a   │\n├───────┤\n│ ZQVE1 │\n└───────┘"),
+        T(".shell printf ZQVF1", "ZQVF1"),
+    ],
     LIKE: [
         T("select 'sqlite> ZQLA1';", "sqlite> ZQLA1"),
         T("select 'sqlite> '; select 'ZQLB1';", "sqlite> \nZQLB1"),
@@ -172,6 +249,29 @@ REDIS = {
         T("echo '127.0.0.1:6399> ZQMC1'", '"127.0.0.1:6399> ZQMC1"'),
     ],
 }
+PSQL = {
+    NO_NEWLINE: [
+        T("\\echo -n ZQNA1", "ZQNA1"),
+        T("\\! printf ZQNB1", "ZQNB1"),
+        T("select 'ZQNC1' as a;", "   a   \n-------\n ZQNC1\n(1 row)"),
+    ],
+    LIKE: [
+        T("\\echo postgres=# ZQLA1", "postgres=# ZQLA1"),
+        T("select pg_sleep(1.5), 'ZQLB1' as a;", None, marks=["ZQLB1"]),
+        T("\\! printf 'postgres=# '; sleep 0.6; echo ZQLC1", "postgres=# ZQLC1"),
+    ],
+    PASTED: [
+        T("\\echo ZQPA1\n\\echo ZQPA2\n", "ZQPA1\nZQPA2", paste=True),
+        T("select\n 'ZQPB1' as a\n;", None, marks=["ZQPB1"]),
+    ],
+    MIXED: [
+        T("create temp table t (x text);", "CREATE TABLE", marks=["CREATE"]),
+        T("insert into t values ('ZQMA1');", "INSERT 0 1", marks=["INSERT"]),
+        T("select nothing;", None, marks=["ERROR"]),
+        T("\\t", "Tuples only is on.", marks=["only"]),
+        T("select * from t;", " ZQMA1\n", marks=["ZQMA1"]),
+    ],
+}
 GUILE = {
     NO_NEWLINE: [
         T('(display "ZQNA1")', "ZQNA1"),
@@ -196,10 +296,11 @@ PROGRAMS = [
             {NO_NEWLINE: SHELL[NO_NEWLINE][:2], MIXED: SHELL[MIXED][1:3]}, named=["fish"]),
     Program("dash", ["dash", "-i"], r"^.*\$$", {NO_NEWLINE: SHELL[NO_NEWLINE], LIKE: SHELL[LIKE][:1]}, {"PS1": "$ "}),
     Program("python3", ["/usr/bin/python3"], r">>>$", PYTHON, named=["python3"]),
-    Program("python3-pyrepl", [PY313], r">>>$", PYTHON, named=["python3.13"]),
+    Program("python3-pyrepl", [PY313], r">>>$", dict(PYTHON, **{VARIED: PYTHON[VARIED][:-1]}), named=["python3.13"]),
     Program("gdb", ["gdb", "-q"], r"\(gdb\)$", GDB),
     Program("node", ["node"], r">$", NODE),
     Program("sqlite3", ["sqlite3", ":memory:"], r"sqlite>$", SQLITE),
+    Program("psql", ["psql", "-X", "-h", os.environ.get("PGHOST", "/tmp"), "-U", "postgres"], r"postgres=#$", PSQL, {"PAGER": "cat"}, named=["psql"]),
     Program("lua", ["lua5.4"], r">$", LUA, named=["lua5.4"]),
     Program("php", ["php", "-a"], r"php >$", PHP),
     Program("irb", ["irb", "--nomultiline"], r"irb\(main\):\d+:\d+[>*]$|irb\(main\):\d+>$", IRB),
@@ -237,13 +338,21 @@ def record(program, scenario, turns, out):
                 submit = typed
                 session.write(text.rstrip("\n").replace("\n", "\r") + "\r")
             else:
-                session.keys(text.rstrip("\n").replace("\n", "\r"))
+                first, *others = text.rstrip("\n").split("\n")
+                session.keys(first)
                 session.pump(0.1)
                 submit = {"offset": session.offset, "t": session.now()}
                 session.write("\r")
+                # The program asks for the rest.
+                for line in others:
+                    session.pump(0.2)
+                    session.keys(line + "\r")
                 if text.endswith("\n"):
                     session.pump(0.3)
                     session.write("\r")
+            for at, cols, rows in turn.get("resize", []):
+                session.pump(max(0, submit["t"] + at - session.now()))
+                session.resize(cols, rows)
             last = words[-1].encode() if words else b""
             session.settle(lambda: at_prompt() and session.offset > submit["offset"]
                            and raw_from(session, submit["offset"]).count(last) >= 1)
@@ -280,9 +389,9 @@ def main():
     out, only = sys.argv[1], sys.argv[2:]
     prepare()
     for program in PROGRAMS:
-        if only and program.folder not in only:
-            continue
         for scenario, turns in program.scenarios.items():
+            if only and not {program.folder, program.folder + "/" + scenario} & set(only):
+                continue
             try:
                 record(program, scenario, turns, out)
             except SystemExit as error:

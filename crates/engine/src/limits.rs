@@ -78,6 +78,9 @@ pub(crate) const TRANSCRIPT_AGAIN: Duration = Duration::from_millis(40);
 pub(crate) const TRANSCRIPT_AVOIDED: Duration = Duration::from_secs(60);
 /// Bytes that are read of a session file: the last turn, with the output of many tools.
 pub(crate) const TRANSCRIPT_TAIL: u64 = 4 << 20;
+/// Bytes of a database's write-ahead log that are read: eight times what SQLite lets it grow to without readers. A longer one
+/// is not read.
+pub(crate) const TRANSCRIPT_LOG: u64 = 32 << 20;
 /// Directory entries that are read to find session files: more than a year of them.
 pub(crate) const TRANSCRIPT_ENTRIES: usize = 4096;
 /// Session files that are read: those of the sessions that were active during one turn.
@@ -191,6 +194,8 @@ pub const TAKE_SILENT: Duration = Duration::from_millis(500);
 pub const TAKE_LONGEST: Duration = Duration::from_secs(2);
 /// Timeout for the input box of a program to show the text that was typed: as long as one may take under load.
 pub const BOX_HOLDS: Duration = Duration::from_secs(5);
+/// Time in which an agent takes an Enter: its input box is empty then, or it works.
+pub const ENTER_TAKEN: Duration = Duration::from_secs(1);
 /// Rows of the screen that are reported when text cannot be submitted: a question and its options.
 pub const SHOWN_ROWS: usize = 16;
 /// Characters of half-typed text that are quoted in an error.

@@ -154,7 +154,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     };
     let is_menu = found.is_empty() && dialogs.menu.is_some();
     let found = match &dialogs.menu {
-        Some(menu) if is_menu => menu_around(menu, rows, at),
+        Some(menu) if is_menu && may_choose(profile, &rows[at]) => menu_around(menu, rows, at),
         _ => found,
     };
     let first = found.first().map_or(at, |option| option.row);
@@ -163,7 +163,7 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
     let (top, cut) = match border {
         Some(Some(y)) => (y + 1, false),
         // It begins above the screen, unless something else begins there.
-        Some(None) => (top, top == 0 && profile.kind == ProgramKind::Screen && !plain(&rows[0]).is_empty()),
+        Some(None) => (top, top == 0 && may_begin_above(profile, screen) && !plain(&rows[0]).is_empty()),
         None => (first.saturating_sub(limits::QUESTION_ROWS), false),
     };
     // The question itself precedes options in one row.
@@ -199,6 +199,17 @@ fn read(profile: &Profile, screen: &Screen, rows: &[String], at: usize) -> Dialo
         cut: cut || detail.chars().count() > limits::DIALOG_TEXT,
         options,
     }
+}
+
+/// Whether anything may have been shown above the screen.
+fn may_begin_above(profile: &Profile, screen: &Screen) -> bool {
+    profile.kind == ProgramKind::Screen && (screen.modes().alternate || screen.scrolled() > 0)
+}
+
+/// Whether a row can be an option. One that is not marked and names keys is so only if Enter goes on from there.
+fn may_choose(profile: &Profile, row: &str) -> bool {
+    let is_marked = profile.view.menu.iter().next().is_some_and(|first| first.is_match(row));
+    is_marked || !profile.view.overlay.any(row) || row.to_lowercase().contains("enter")
 }
 
 /// What the question is about, unless the question itself names it.

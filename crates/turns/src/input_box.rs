@@ -15,6 +15,8 @@ use swb_vt::{Screen, ScreenLine};
 pub struct InputBox {
     /// Whether the box is shown, and nothing else has the keyboard.
     pub visible: bool,
+    /// Whether the agent shows a mark of work beside it.
+    pub busy: bool,
     /// The text before the cursor; `None` if the cursor is not in the box.
     pub typed: Option<String>,
     /// The first row with text, which may be a hint.
@@ -52,7 +54,7 @@ pub fn input_box(profile: &Profile, screen: &Screen) -> Option<InputBox> {
     let sight = look::look(view, &rows);
     let anchor = anchor_row(view, &rows, used).filter(|_| sight.shows != Shows::Asking);
     let Some(anchor) = anchor else {
-        return Some(InputBox { visible: false, typed: None, shown: String::new() });
+        return Some(InputBox { visible: false, busy: false, typed: None, shown: String::new() });
     };
     let cursor = screen.cursor();
     let row = usize::from(cursor.row);
@@ -76,7 +78,7 @@ pub fn input_box(profile: &Profile, screen: &Screen) -> Option<InputBox> {
         });
         text.collect::<Vec<_>>().join("\n").trim().to_owned()
     });
-    Some(InputBox { visible: true, typed, shown: sight.input })
+    Some(InputBox { visible: true, busy: sight.shows == Shows::Busy, typed, shown: sight.input })
 }
 
 /// The prompt with which a program asks for more lines of what it was given, if the cursor is behind it and nothing else
@@ -214,7 +216,8 @@ mod tests {
         assert!(claude("the end").holds("a text and the end", &empty));
         assert!(!claude("other").holds("what is it", &empty) && !empty.holds("what", &empty));
         // Without the cursor, by the first row.
-        let unseen = |shown: &str| InputBox { visible: true, typed: None, shown: shown.to_owned() };
+        let unseen =
+            |shown: &str| InputBox { visible: true, busy: false, typed: None, shown: shown.to_owned() };
         assert!(unseen("what is").holds("what is it", &unseen("Try this")));
         assert!(!unseen("Try this").holds("what is it", &unseen("Try this")));
     }

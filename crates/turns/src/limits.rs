@@ -124,3 +124,15 @@ pub(crate) const END_WORDS: usize = 40;
 pub(crate) const EVIDENCE: usize = 200;
 /// Letters and digits of a dialog by which it is recognised again: those of its question and options.
 pub(crate) const DIALOG_IDENTITY: usize = 2000;
+/// Rows of an agent's database that are read: a turn with a thousand uses of tools.
+pub(crate) const STORE_ROWS: usize = 4096;
+/// Bytes of those rows, and of one of them: what tools printed is in them.
+pub(crate) const STORE_BYTES: usize = 4 * 1024 * 1024;
+/// See [`STORE_BYTES`].
+pub(crate) const STORE_ROW_BYTES: usize = STORE_BYTES / 4;
+/// Pages of an agent's database that are read: those rows in the smallest pages that are in use, and the way to them.
+pub(crate) const STORE_PAGES: usize = 16 * 1024;
+/// Sessions in an agent's database that are read: those that were active during one turn.
+pub(crate) const CONVERSATIONS: usize = 8;
+/// Different emoji of an answer whose joiners are put back.
+pub(crate) const JOINED: usize = 256;

@@ -48,6 +48,9 @@ impl Detector {
                 _ if !self.fresh(heard) => {}
                 // A program that waits for a choice may call itself idle.
                 ProgramState::Ready if self.shows() == Shows::Asking || self.may_ask() => {}
+                // A report about a dialog that was answered and is gone. In a turn the next report comes soon.
+                ProgramState::Asking
+                    if self.live.answered && self.live.turn.is_none() && self.shows() == Shows::Ready => {}
                 // The report comes before the last frame.
                 _ if self.shows() == Shows::Busy && quiet < limits::LINGER => return Some(None),
                 state => {
@@ -101,7 +104,9 @@ impl Detector {
                 let done = !counts || sight.done || sight.count != turn.count;
                 match (turn.worked, self.holds(turn)) {
                     (true, holds) => verdict(ProgramState::Ready, done || holds),
-                    (false, true) => None,
+                    // It may be submitted later, as when the program has started completely.
+                    (false, true) if quiet < limits::ABANDON => None,
+                    (false, true) => verdict(ProgramState::Unknown, false),
                     (false, false) => verdict(ProgramState::Ready, false),
                 }
             }

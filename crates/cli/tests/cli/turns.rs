@@ -157,6 +157,16 @@ fn half_typed_text_is_not_joined_to_a_question() {
 }
 
 #[test]
+fn an_enter_that_the_agent_did_not_take_is_pressed_again() {
+    let swb = Swb::start(EXE);
+    painter(&swb);
+    for text in ["late one", "say two", "late three"] {
+        assert_eq!(swb.ok(&["ask", "main", text]), format!("{}\n", &text.split_once(' ').unwrap().1));
+    }
+    assert_eq!(swb.json(&["turns", "main"]).as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn half_typed_text_of_several_rows_is_not_joined_to_a_question() {
     let swb = Swb::start(EXE);
     start(&swb, "main", &BASH, "ready");

@@ -12,6 +12,7 @@ What it is told decides what it does:
   think       says nothing until it is interrupted, and then gives the prompt back
   work        works until it is interrupted
   clock       the same; it does not stop to paint from the moment it is typed
+  late TEXT   takes the first Enter for a line break, and answers TEXT
   end         ends with status 3
   trap        asks something as soon as it is typed, before Enter
   /clear      does nothing, at once
@@ -39,6 +40,7 @@ class Agent:
         self.keys = b""
         self.dialog = None
         self.mark = None
+        self.late = False
 
     def paint(self):
         if self.dialog:
@@ -182,8 +184,11 @@ class Agent:
             key = self.key(0.03 if self.box == "clock" else None)
             if key is None:
                 continue
-            if key == "\r":
+            if key == "\r" and self.box.startswith("late ") and not self.late:
+                self.late = True
+            elif key == "\r":
                 text, self.box = self.box, ""
+                self.late = False
                 if text.strip():
                     self.do(text)
             elif key == "\x03":

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt;
 use std::rc::Rc;
 use std::sync::Arc;
 use swb_turns::CompletedTurn;
-use swb_turns::transcript::{Disagreement, Shown, TranscriptFormat, TranscriptPlace, agreed};
+use swb_turns::transcript::{Disagreement, Exchange, Shown, TranscriptFormat, TranscriptPlace, agreed};
 use tokio::time::{Instant, sleep};
 
 /// What is looked up.
@@ -163,13 +163,14 @@ impl SeenFiles {
         let shown = Shown { text: &turn.text, truncated: turn.truncated, interrupted: turn.interrupted };
         let mut reason = NoText::NoFile;
         for file in files {
-            let Ok((bytes, whole)) = file.read_end() else { continue };
-            match agreed(&format.exchanges(&bytes, whole), shown) {
-                Ok(text) => return Ok(text),
-                // Of several sessions in one directory, the one that has not finished may be this one.
-                Err(Disagreement::Incomplete) => reason = Disagreement::Incomplete.into(),
-                Err(other) if reason == NoText::NoFile => reason = other.into(),
-                Err(_) => {}
+            for exchanges in file.conversations(format, place.log, turn.since).unwrap_or_default() {
+                match agreed(&exchanges, shown) {
+                    Ok(text) => return Ok(text),
+                    // Of several sessions in one directory, the one that has not finished may be this one.
+                    Err(Disagreement::Incomplete) => reason = Disagreement::Incomplete.into(),
+                    Err(other) if reason == NoText::NoFile => reason = other.into(),
+                    Err(_) => {}
+                }
             }
         }
         self.reason = Some(reason);
@@ -185,28 +186,70 @@ struct SessionFile {
 }
 
 impl SessionFile {
-    /// The last bytes of the file, and whether these are all of them.
-    fn read_end(&self) -> std::io::Result<(Vec<u8>, bool)> {
+    /// The newest exchanges of each conversation in the file; `log` if it is a database, which has older conversations, too.
+    fn conversations(
+        &self,
+        format: TranscriptFormat,
+        log: Option<&str>,
+        since: i64,
+    ) -> std::io::Result<Vec<Vec<Exchange>>> {
+        let Some(log) = log else {
+            let (bytes, whole) = self.read_end()?;
+            return Ok(vec![format.exchanges(&bytes, whole)]);
+        };
+        // The log first: what a checkpoint copies to the database meanwhile is in both then.
+        let log = self.read_log(log)?;
+        let (file, _) = self.open(&self.name)?;
+        let part = |offset, bytes: &mut [u8]| file.read_exact_at(bytes, offset).is_ok();
+        Ok(format.stored_exchanges(&part, &log, since))
+    }
+
+    fn read_log(&self, suffix: &str) -> std::io::Result<Vec<u8>> {
+        match self.open(&log_name(&self.name, suffix)?) {
+            Ok((_, size)) if size > limits::TRANSCRIPT_LOG => Err(std::io::ErrorKind::FileTooLarge.into()),
+            Ok((log, size)) => read_from(&log, 0, size),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a file of the directory, and returns its size.
+    fn open(&self, name: &CStr) -> std::io::Result<(File, u64)> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&*self.directory, &self.name, flags, Mode::empty())?;
+        let file = rustix::fs::openat(&*self.directory, name, flags, Mode::empty())?;
         // The file may be another one by now.
         let stat = rustix::fs::fstat(&file)?;
         let size = own_file(&stat).ok_or(Errno::ACCESS)?.size;
-        let from = size.saturating_sub(limits::TRANSCRIPT_TAIL);
-        let mut bytes = vec![0; usize::try_from(size - from).unwrap_or(0)];
-        let file = File::from(file);
-        let mut read = 0;
-        while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            match file.read_at(rest, from + read as u64) {
-                Ok(0) => break,
-                Ok(n) => read += n,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        bytes.truncate(read);
-        Ok((bytes, from == 0))
+        Ok((file.into(), size))
     }
+
+    /// The last bytes of the file, and whether these are all of them.
+    fn read_end(&self) -> std::io::Result<(Vec<u8>, bool)> {
+        let (file, size) = self.open(&self.name)?;
+        let from = size.saturating_sub(limits::TRANSCRIPT_TAIL);
+        Ok((read_from(&file, from, size)?, from == 0))
+    }
+}
+
+/// The bytes of a file from one place to another, or up to its end.
+fn read_from(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(0)];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, from + read as u64) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// The name of a database's write-ahead log.
+fn log_name(name: &CStr, suffix: &str) -> std::io::Result<CString> {
+    Ok(CString::new([name.to_bytes(), suffix.as_bytes()].concat())?)
 }
 
 /// The state of a file that may be read: a regular one of our own user.
@@ -269,8 +312,14 @@ impl<'a> Walk<'a> {
         if !self.place.suffixes.iter().any(|suffix| name.to_bytes().ends_with(suffix.as_bytes())) {
             return;
         }
-        let stat = rustix::fs::statat(&**directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let state = stat.as_ref().and_then(own_file).filter(|state| state.seconds >= self.since);
+        let state_of = |name: &CStr| {
+            let stat = rustix::fs::statat(&**directory, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+            stat.as_ref().and_then(own_file)
+        };
+        // A database is written to its log first, and to its file some time later.
+        let log = self.place.log.and_then(|suffix| state_of(&log_name(name, suffix).ok()?));
+        let state = state_of(name).map(|state| log.map_or(state, |log| log.max(state)));
+        let state = state.filter(|state| state.seconds >= self.since);
         let file =
             state.map(|state| SessionFile { directory: Rc::clone(directory), name: name.to_owned(), state });
         self.found.extend(file);
@@ -301,7 +350,7 @@ mod tests {
     }
 
     fn place(directory: &Path, depth: usize) -> TranscriptPlace {
-        TranscriptPlace { directory: directory.to_owned(), depth, suffixes: &[".jsonl"] }
+        TranscriptPlace { directory: directory.to_owned(), depth, suffixes: &[".jsonl"], log: None }
     }
 
     fn read(place: &TranscriptPlace, turn: &ShownTurn) -> Result<String, NoText> {
@@ -369,6 +418,48 @@ mod tests {
         let (bytes, whole) = files[0].read_end().unwrap();
         assert_eq!((bytes.len() as u64, whole), (limits::TRANSCRIPT_TAIL, false));
         assert!(read(&place(home.path(), 0), &shown("a bold answer", 0)).is_ok());
+    }
+
+    /// A database in which opencode has one exchange that is in the log alone.
+    fn opencode(home: &Path) -> rusqlite::Connection {
+        let database = rusqlite::Connection::open(home.join("opencode.db")).unwrap();
+        let sql = r#"PRAGMA journal_mode = wal;
+            CREATE TABLE message (id text PRIMARY KEY, session_id text, data text);
+            CREATE TABLE part (id text PRIMARY KEY, message_id text, data text);
+            PRAGMA wal_checkpoint(TRUNCATE);
+            INSERT INTO message VALUES ('1', 's', '{"role":"user","time":{"created":5000}}');
+            INSERT INTO part VALUES ('1', '1', '{"type":"text","text":"hi"}');
+            INSERT INTO message VALUES ('2', 's', '{"role":"assistant","time":{"created":5000}}');
+            INSERT INTO part VALUES ('2', '2', '{"type":"text","text":"a **bold** answer"}');"#;
+        database.execute_batch(sql).unwrap();
+        database
+    }
+
+    #[test]
+    fn a_database_is_read_with_its_log() {
+        let home = tempfile::tempdir().unwrap();
+        let place = TranscriptPlace { suffixes: &[".db"], log: Some("-wal"), ..place(home.path(), 0) };
+        let read = |turn: &ShownTurn| SeenFiles::default().read(TranscriptFormat::Opencode, &place, turn);
+        let turn = shown("a bold answer", 5);
+        assert_eq!(read(&turn), Err(NoText::NoFile));
+        let database = opencode(home.path());
+        assert_eq!(read(&turn), Err(Disagreement::Incomplete.into()));
+        let completed = "UPDATE message SET data = json_set(data, '$.time.completed', 6000) WHERE id = '2'";
+        database.execute_batch(completed).unwrap();
+        assert_eq!(read(&turn).unwrap(), "a **bold** answer");
+        assert_eq!(read(&shown("another one", 5)), Err(Disagreement::Differs.into()));
+        assert_eq!(read(&shown("a bold answer", 6)), Err(NoText::NoFile), "an old conversation");
+        database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        assert_eq!(read(&turn).unwrap(), "a **bold** answer");
+        // As its file may have been written by anyone, neither may be a link or a pipe.
+        database.execute_batch("UPDATE part SET data = data").unwrap();
+        let log = home.path().join("opencode.db-wal");
+        fs::rename(&log, home.path().join("elsewhere")).unwrap();
+        symlink("elsewhere", &log).unwrap();
+        assert_eq!(read(&turn), Err(NoText::NoFile));
+        fs::remove_file(&log).unwrap();
+        rustix::fs::mknodat(CWD, &log, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(read(&turn), Err(NoText::NoFile));
     }
 
     #[test]

@@ -133,6 +133,14 @@ impl Session {
                 return Err(error);
             }
             pty.input(&key_bytes("Enter", &modes)).await?;
+            if let Some(before) = input.filter(|_| !mode.force) {
+                let text = typed_text(&bytes);
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    done = enter_again(&pty, &modes, before, &text) => done?,
+                }
+            }
         }
         Ok(TypingReport { bytes: bytes.len() as u64, warning })
     }
@@ -198,6 +206,23 @@ async fn held(pty: &Pty, before: &InputBox, text: &str) -> Result<(), TypingErro
             return Err(TypingError::Asks { typed: true, shown: state.shown });
         }
         sleep(limits::DIALOG_LOOK).await;
+    }
+}
+
+/// Presses Enter once more if the input box still holds the text and the agent has not begun to work: an agent that is slow to
+/// start takes no Enter at first, and one on a busy machine may take it for a line break in the text.
+async fn enter_again(pty: &Pty, modes: &Modes, before: &InputBox, text: &str) -> Result<(), TypingError> {
+    let deadline = Instant::now() + limits::ENTER_TAKEN;
+    loop {
+        sleep(limits::DIALOG_LOOK).await;
+        let state = pty.input_state().await?;
+        let input = state.filter(|state| !state.asks).and_then(|state| state.input);
+        if !input.is_some_and(|input| !input.busy && input.holds(text, before)) {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Ok(pty.input(&key_bytes("Enter", modes)).await?);
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 use super::Exchange;
 use crate::collector::GAP;
 use crate::limits;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// What the screen showed of a turn.
@@ -71,7 +72,30 @@ pub fn agreed(exchanges: &[Exchange], shown: Shown<'_>) -> Result<String, Disagr
             best = Some((missing, answer.clone()));
         }
     }
-    best.map(|(_, answer)| answer).ok_or(Disagreement::Differs)
+    best.map(|(_, answer)| joined(answer, shown.text)).ok_or(Disagreement::Differs)
+}
+
+/// The answer with the emoji of several code points that the screen has: gemini writes its session files without the joiners
+/// between them, and a family would be its members.
+fn joined(mut answer: String, screen: &str) -> String {
+    const JOINER: char = '\u{200d}';
+    if !screen.contains(JOINER) || answer.contains(JOINER) {
+        return answer;
+    }
+    let mut joined: Vec<&str> =
+        screen.split(|c: char| c.is_ascii()).filter(|run| run.contains(JOINER)).collect();
+    // The longest ones first, as they may contain others.
+    joined.sort_unstable_by_key(|run| (Reverse(run.len()), *run));
+    joined.dedup();
+    let mut done: Vec<(String, &str)> = Vec::new();
+    for run in joined.into_iter().take(limits::JOINED) {
+        let apart = run.replace(JOINER, "");
+        if !apart.is_empty() && !done.iter().any(|(longer, _)| longer.contains(&apart)) {
+            answer = answer.replace(&apart, run);
+            done.push((apart, run));
+        }
+    }
+    answer
 }
 
 /// Whether an answer was on the screen. `whole`: the screen shows little else, or what the tools printed.
@@ -297,6 +321,17 @@ mod tests {
         let exchanges = [exchange("An older turn."), exchange("First of all this."), exchange("Then that.")];
         let screen = "First of all this.\n\n> and then?\n\nThen that.";
         assert_eq!(agreed(&exchanges, shown(screen)).unwrap(), "First of all this.\n\nThen that.");
+    }
+
+    #[test]
+    fn joiners_that_only_the_screen_has_are_put_back() {
+        let sent = "**\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}** family, (\u{1f469}\u{200d}\u{1f4bb}), \u{1f469} alone";
+        let file = exchange(&sent.replace('\u{200d}', ""));
+        let screen = sent.replace('*', "");
+        assert_eq!(agreed(std::slice::from_ref(&file), shown(&screen)).unwrap(), sent);
+        assert_eq!(agreed(&[exchange(sent)], shown(&screen)).unwrap(), sent);
+        let apart = file.answer.replace('*', "");
+        assert_eq!(agreed(std::slice::from_ref(&file), shown(&apart)).unwrap(), file.answer);
     }
 
     #[test]

@@ -12,13 +12,17 @@ mod agreement;
 mod claude;
 mod codex;
 mod gemini;
+mod opencode;
+mod sqlite;
 
 pub use agreement::{Disagreement, Shown, agreed};
+pub use sqlite::ReadPart;
 
 use crate::limits;
 use crate::strip::strip_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sqlite::Database;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +36,8 @@ pub enum TranscriptFormat {
     Codex,
     /// gemini: one file per session, one JSON object per line; in older versions one object.
     Gemini,
+    /// opencode: one SQLite database for all sessions.
+    Opencode,
 }
 
 /// Where session files are.
@@ -43,6 +49,8 @@ pub struct TranscriptPlace {
     pub depth: usize,
     /// How their names end.
     pub suffixes: &'static [&'static str],
+    /// What follows the name of a database in the name of its write-ahead log. Other files have none.
+    pub log: Option<&'static str>,
 }
 
 impl TranscriptFormat {
@@ -65,20 +73,34 @@ impl TranscriptFormat {
                     .join(claude::project_name(directory.to_str()?)),
                 depth: 0,
                 suffixes: &[".jsonl"],
+                log: None,
             },
             // By year, month and day.
             Self::Codex => TranscriptPlace {
                 directory: own("CODEX_HOME", ".codex")?.join("sessions"),
                 depth: 3,
                 suffixes: &[".jsonl"],
+                log: None,
             },
             // By project, in a directory `chats`.
             Self::Gemini => TranscriptPlace {
                 directory: Path::new(&variable("HOME")?).join(".gemini/tmp"),
                 depth: 2,
                 suffixes: &[".jsonl", ".json"],
+                log: None,
             }
             .absolute()?,
+            Self::Opencode => {
+                let named = variable("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+                let data = named.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")))?;
+                TranscriptPlace {
+                    directory: data.join("opencode"),
+                    depth: 0,
+                    suffixes: &[".db"],
+                    log: Some("-wal"),
+                }
+                .absolute()?
+            }
         })
     }
 
@@ -95,8 +117,20 @@ impl TranscriptFormat {
                 objects(bytes).for_each(|line| codex::read(&line, &mut task, &mut exchanges));
             }
             Self::Gemini => gemini::read(bytes, &mut exchanges),
+            // A database has no lines.
+            Self::Opencode => {}
         }
         exchanges.finish()
+    }
+
+    /// The newest exchanges in a database and its write-ahead log: those of each session that was active `since` then, in Unix
+    /// seconds, the oldest exchange first.
+    pub fn stored_exchanges(self, database: ReadPart<'_>, log: &[u8], since: i64) -> Vec<Vec<Exchange>> {
+        let database = Database::open(database, log);
+        match (self, database) {
+            (Self::Opencode, Some(database)) => opencode::conversations(&database, since),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -179,6 +213,13 @@ impl Exchanges {
     fn tool(&mut self) {
         if let Some(open) = &mut self.open {
             (open.tools, open.complete) = (true, false);
+        }
+    }
+
+    /// The agent has not written all of what it writes now.
+    fn goes_on(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.complete = false;
         }
     }
 
@@ -275,7 +316,7 @@ mod tests {
 
     #[test]
     fn files_are_searched_where_the_agents_environment_points() {
-        use TranscriptFormat::{Claude, Codex, Gemini};
+        use TranscriptFormat::{Claude, Codex, Gemini, Opencode};
         let home = ("HOME", "/home/ann");
         let expected = "/home/ann/.claude/projects/-home-ann-my-project-2-a 0";
         assert_eq!(place(Claude, &[home]).unwrap(), expected);
@@ -284,7 +325,11 @@ mod tests {
         assert_eq!(place(Codex, &[home]).unwrap(), "/home/ann/.codex/sessions 3");
         assert_eq!(place(Codex, &[("CODEX_HOME", "/x")]).unwrap(), "/x/sessions 3");
         assert_eq!(place(Gemini, &[home]).unwrap(), "/home/ann/.gemini/tmp 2");
-        for format in [Claude, Codex, Gemini] {
+        assert_eq!(place(Opencode, &[home]).unwrap(), "/home/ann/.local/share/opencode 0");
+        assert_eq!(place(Opencode, &[home, ("XDG_DATA_HOME", "/d")]).unwrap(), "/d/opencode 0");
+        let expected = "/home/ann/.local/share/opencode 0";
+        assert_eq!(place(Opencode, &[home, ("XDG_DATA_HOME", "relative")]).unwrap(), expected);
+        for format in [Claude, Codex, Gemini, Opencode] {
             assert_eq!(place(format, &[]), None);
             assert_eq!(place(format, &[("HOME", "relative")]), None);
         }

@@ -416,7 +416,8 @@ fn asked_at_start(name: &str) -> (ProgramState, Option<Dialog>) {
         }
         last = *now;
     }
-    detector.tick(&screen, last + Duration::from_secs(2));
+    // A list that no profile describes is trusted after three seconds.
+    detector.tick(&screen, last + Duration::from_secs(4));
     (detector.status().state, dialog(&profile, &screen, true))
 }
 
@@ -442,6 +443,28 @@ fn a_dialog_at_the_start_is_asked_with_its_options() {
             "Do you trust the files in this folder?",
             &["Trust folder (project)", "Trust parent folder", "Don't trust"],
         ),
+        (
+            "gemini-auth",
+            "How would you like to authenticate for this project?",
+            &["Sign in with Google", "Use Gemini API Key", "Vertex AI", "Cancel"],
+        ),
+        (
+            "claude-theme",
+            "Choose the text style that looks best with your terminal",
+            &[
+                "Auto (match terminal)",
+                "Dark mode",
+                "Light mode",
+                "Dark mode (colorblind-friendly)",
+                "Light mode (colorblind-friendly)",
+                "Dark mode (ANSI colors only)",
+                "Light mode (ANSI colors only)",
+                "Cancel",
+            ],
+        ),
+        ("claude-notes", "", &["Press Enter to continue", "Cancel"]),
+        // Nothing can be chosen there.
+        ("codex-browser", "", &["Cancel"]),
     ] {
         let (state, dialog) = asked_at_start(name);
         assert_eq!(state, ProgramState::Asking, "{name}");
@@ -451,5 +474,7 @@ fn a_dialog_at_the_start_is_asked_with_its_options() {
         assert_eq!(found.len(), labels.len(), "{name}: {found:?}");
         assert!(found.iter().zip(labels).all(|(found, label)| found.starts_with(label)), "{name}: {found:?}");
         assert!(dialog.options.iter().all(|option| !option.keys.is_empty()), "{name}: {dialog:#?}");
+        // codex asks on the alternate screen, where a dialog may be taller than the screen.
+        assert!(!dialog.cut || name.starts_with("codex"), "nothing was above the first screen: {name}");
     }
 }

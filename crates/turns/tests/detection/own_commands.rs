@@ -96,6 +96,21 @@ fn a_question_at_the_start_is_a_question() {
 }
 
 #[test]
+fn a_report_about_a_question_does_not_outlive_it() {
+    let trust = " Quick safety check\n\n ❯ No, exit\n   Yes, I trust this folder\n\n Enter to confirm · Esc to cancel";
+    let mut agent = Agent::new("claude");
+    agent.shows(&format!("{trust}\x1b]7501;state=blocked\x07"));
+    assert_eq!(agent.after(1000), ProgramState::Asking);
+    // The mark moves, and nothing is chosen yet.
+    agent.types("\x1b[B");
+    agent.shows(&trust.replace("❯ No", "  No").replace("  Yes", "❯ Yes"));
+    assert_eq!(agent.after(5000), ProgramState::Asking);
+    agent.types("\r");
+    agent.shows(&claude(""));
+    assert_eq!(agent.after(1000), ProgramState::Ready);
+}
+
+#[test]
 fn text_that_an_interrupt_removed_is_not_submitted() {
     let mut agent = Agent::new("claude");
     agent.shows(&claude(""));

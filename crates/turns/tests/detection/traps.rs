@@ -353,6 +353,19 @@ fn input_that_was_not_submitted_is_not_a_turn() {
 }
 
 #[test]
+fn input_that_stays_in_the_box_is_no_work_for_ever() {
+    let mut session = claude_ready();
+    session.keys("question").out(claude(&["Claude Code"], "question", IDLE)).keys("\r");
+    session.out(claude(&["Claude Code"], "question", IDLE)).wait(20_000);
+    assert_eq!(session.state(), ProgramState::Working, "it may still be submitted");
+    session.wait(11_000);
+    assert_eq!((session.turns.len(), session.state()), (0, ProgramState::Unknown));
+    session.out(claude(&["❯ question"], "", BUSY)).wait(300);
+    session.out(claude(&["❯ question", "", "● answer"], "", IDLE)).wait(1_000);
+    assert_eq!(session.texts(), ["answer"]);
+}
+
+#[test]
 fn pasted_text_is_one_submission() {
     let mut session = claude_ready();
     session
@@ -528,6 +541,22 @@ fn items_whose_text_was_never_drawn_leave_a_mark_and_a_quoted_footer_is_text() {
     session.wait(2_000);
     assert_eq!(session.texts(), ["- one\n[lines not shown]\n- four\n▣  Build · quoted · 1.0s\nend"]);
     assert!(session.turns[0].truncated);
+}
+
+#[test]
+fn an_error_beside_the_bar_of_a_request_that_is_tried_again_is_no_end() {
+    let mut session = Session::new("opencode");
+    session.out("\x1b[?1049h").out(opencode(&["OpenCode"], "")).wait(2_000).keys("question\r");
+    session.out(opencode(&["   ┃  question"], "   ■■■⬝⬝⬝⬝⬝ esc interrupt")).wait(300);
+    let asked = ["   ┃  question", "", "     ▣  Build · Stub"];
+    for bar in ["⬝⬝⬝⬝⬝⬝⬝⬝", "⬝⬝■■■■■■", "■■■■⬝⬝⬝⬝"] {
+        let error = format!("   {bar} Cannot connect to API: Unable to connect. [retrying in 4s attempt #2");
+        session.out(opencode(&asked, &error)).wait(3_000);
+    }
+    assert_eq!(session.turns.len(), 0);
+    let shown = ["   ┃  question", "", "     the answer", "", "     ▣  Build · Stub · 9.1s"];
+    session.out(opencode(&shown, "")).wait(2_000);
+    assert_eq!(session.texts(), ["the answer"]);
 }
 
 #[test]
