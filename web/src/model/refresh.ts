@@ -121,7 +121,7 @@ export class Refresher {
 
   private async preview(session: SessionItem): Promise<[string, string]> {
     try {
-      const screen = await this.control.request('screen', { session: session.name, format: 'text' });
+      const screen = await this.control.request('screen', { session: session.name, format: 'text', join: true });
       this.previewed.set(session.name, previewKey(session));
       return [session.name, lastLine(base64Text(screen.data ?? ''), stateOf(session) === 'asking')];
     } catch {

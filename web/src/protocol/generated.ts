@@ -891,6 +891,7 @@ export interface Requests {
   screen: {
     format?: ScreenFormat;
     pty?: PtyId;
+    join?: boolean;
     scrollback?: number;
     session: string;
   };
