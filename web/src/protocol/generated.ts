@@ -131,6 +131,7 @@ export type ClientMessage = {
 /** A conversation in a list. */
 export interface ConversationItem {
   agent?: string;
+  asking_since?: number;
   autosaved: boolean;
   cost?: number;
   created: number;
