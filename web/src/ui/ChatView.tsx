@@ -112,7 +112,7 @@ export function ChatView({ session }: { session: string }) {
               onEscape={running ? () => client.stop() : undefined}
               onSend={(text) => {
                 toEnd();
-                client.prompt(text);
+                return client.prompt(text);
               }}
             />
           )}

@@ -126,7 +126,7 @@ export function Pane({ leaf, focused, alone, label }: PaneProps) {
       </div>
       {!phone && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
         <div className="pane-prompt">
-          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => void ask(app, leaf.session, text)} />
+          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => ask(app, leaf.session, text)} />
         </div>
       ) : null}
     </section>
