@@ -109,6 +109,20 @@ export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent
 export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[]): boolean {
   return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
 }
+/** A list may have been made this long before an event that arrived ahead of it. */
+const LATE_MS = 5000;
+
+/** A list, with the states of events that are newer than it: the reply to a request may arrive behind them. */
+export function withNewerStates(before: readonly SessionItem[], list: readonly SessionItem[]): SessionItem[] {
+  const known = new Map(before.map((session) => [session.name, session]));
+  return list.map((session) => {
+    const { agent, created } = known.get(session.name) ?? {};
+    const lead = (agent?.since ?? 0) - (session.agent?.since ?? 0);
+    const isNewer = created === session.created && session.status !== 'exited' && lead > 0 && lead < LATE_MS;
+    return isNewer && agent ? { ...session, agent } : session;
+  });
+}
+
 
 /** Lines from the end in which the question of a dialog may be: below it are its answers and key hints. */
 const DIALOG_LINES = 12;
