@@ -8,9 +8,13 @@ export interface WorkspaceGroup {
   sessions: SessionItem[];
 }
 
-export function stateOf(session: SessionItem): AgentState {
+/** A program that has not been ready after so long is one that is not recognised, not one that still starts. */
+const STARTING_MS = 60_000;
+
+export function stateOf(session: SessionItem, now: number = Date.now()): AgentState {
   if (session.status === 'exited') return 'exited';
-  return session.agent?.state ?? (session.status === 'starting' ? 'starting' : 'unknown');
+  const state = session.agent?.state ?? (session.status === 'starting' ? 'starting' : 'unknown');
+  return state === 'starting' && now - sinceOf(session) > STARTING_MS ? 'unknown' : state;
 }
 
 /** Whether the session waits for a person. */
@@ -105,10 +109,6 @@ export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent
   });
 }
 
-/** Whether a list from the daemon has anything new; equal lists must not cause work. */
-export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[]): boolean {
-  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
-}
 /** A list may have been made this long before an event that arrived ahead of it. */
 const LATE_MS = 5000;
 
@@ -123,6 +123,10 @@ export function withNewerStates(before: readonly SessionItem[], list: readonly S
   });
 }
 
+/** Whether a list from the daemon has anything new; equal lists must not cause work. */
+export function sameSessions(a: readonly SessionItem[], b: readonly SessionItem[]): boolean {
+  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b);
+}
 
 /** Lines from the end in which the question of a dialog may be: below it are its answers and key hints. */
 const DIALOG_LINES = 12;
