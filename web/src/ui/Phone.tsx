@@ -44,8 +44,9 @@ export function PhoneInput() {
   const app = useApp();
   const [ctrl, setCtrl] = useState(false);
   const leaf = useAppState(() => app.focusedLeaf());
-  const agent = useAppState((state) => state.sessions?.find((item) => item.name === leaf?.session)?.agent);
-  if (!leaf || leaf.tab.kind !== 'terminal') return null;
+  const item = useAppState((state) => state.sessions?.find((candidate) => candidate.name === leaf?.session));
+  // A program that has ended takes neither keys nor text.
+  if (!leaf || leaf.tab.kind !== 'terminal' || item?.status === 'exited') return null;
   const { session } = leaf;
   const { pty } = leaf.tab;
 
@@ -56,7 +57,7 @@ export function PhoneInput() {
   const send = async (text: string): Promise<boolean> => {
     if (ctrl && [...text.trim()].length === 1) return press(text.trim().toLowerCase());
     // A prompt waits for its turn; what is typed into a dialog or a busy program goes there as it is.
-    if (pty === 0 && (agent?.state === 'ready' || !app.may('drive'))) return ask(app, session, text);
+    if (pty === 0 && (item?.agent?.state === 'ready' || !app.may('drive'))) return ask(app, session, text);
     return (await app.run('send', { session, pty, text, enter: true })) !== null;
   };
   return (
