@@ -75,3 +75,19 @@ test('a pane can be zoomed and closed, and tabs are kept', async ({ owner, daemo
   await expect(owner.locator('.pane')).toHaveCount(1);
   await terminal(owner, 'api').shows('$');
 });
+
+test('approvals cover the terminals of a small window instead of resizing them', async ({ owner, daemon }) => {
+  await owner.setViewportSize({ width: 1024, height: 768 });
+  await daemon.session('api');
+  const api = await open(owner, 'api');
+  await api.shows('$');
+  await api.settled(daemon);
+  const [size, before] = [await daemon.size('api'), await panes(owner)];
+  await owner.getByRole('button', { name: 'Approvals' }).click();
+  await expect(owner.getByRole('complementary', { name: 'Approvals' })).toBeVisible();
+  expect(await panes(owner)).toEqual(before);
+  await owner.keyboard.press('Escape');
+  await api.enter('echo still the same size');
+  await api.shows('still the same size');
+  expect(await daemon.size('api')).toBe(size);
+});
