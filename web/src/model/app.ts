@@ -4,6 +4,7 @@ import { loadLayout, saveLayout } from '../layout/saved';
 import * as tree from '../layout/tree';
 import type { ControlEvent, ConversationItem, OperationName, Replies, SessionItem } from '../protocol/control';
 import type { TerminalScreen } from '../term/screen';
+import { sentence } from '../text/words';
 import type { Transport } from '../transport/transport';
 import { newlyWaiting, notifyAbout, TabIndicator } from './attention';
 import { conversationSession, isConversation } from './conversations';
@@ -86,7 +87,7 @@ export class App {
   }
 
   notify(text: string, kind: Notice['kind'] = 'info'): void {
-    const message = text.charAt(0).toUpperCase() + text.slice(1);
+    const message = sentence(text);
     if (this.store.get().notices.some((notice) => notice.text === message)) return;
     const id = this.nextNotice++;
     this.store.set((state) => ({ notices: [...state.notices.slice(-3), { id, kind, text: message }] }));
