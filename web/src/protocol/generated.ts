@@ -891,8 +891,8 @@ export interface Requests {
   };
   screen: {
     format?: ScreenFormat;
-    pty?: PtyId;
     join?: boolean;
+    pty?: PtyId;
     scrollback?: number;
     session: string;
   };
