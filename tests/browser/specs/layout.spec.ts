@@ -1,4 +1,5 @@
 import type { Page } from '@playwright/test';
+import { screenAgent } from '../support/agents';
 import { expect, open, reload, terminal, test } from '../support/fixtures';
 
 /** Where the panes are, with their sessions, from left to right. */
@@ -90,4 +91,12 @@ test('approvals cover the terminals of a small window instead of resizing them',
   await api.enter('echo still the same size');
   await api.shows('still the same size');
   expect(await daemon.size('api')).toBe(size);
+
+  // A session that is opened from there is not covered.
+  await screenAgent(daemon, 'agent');
+  await daemon.swb('send', 'agent', 'ask make install', '--enter');
+  await owner.getByRole('button', { name: 'Approvals' }).click();
+  await owner.getByRole('article').getByRole('button', { name: 'agent' }).click();
+  await expect(owner.getByRole('complementary', { name: 'Approvals' })).toBeHidden();
+  await terminal(owner, 'agent').shows('make install');
 });
