@@ -2,7 +2,7 @@
 
 use crate::endpoint::SessionEndpoint;
 use crate::error::Error;
-use crate::event::{EventCursor, EventFollower, EventHub, SessionEvent};
+use crate::event::{ChatActivity, EventCursor, EventFollower, EventHub, EventKind, SessionEvent};
 use crate::keeper::{AdoptedState, KEY_CHATS, KEY_EVENTS, KEY_RECORD, KEY_TURNS, Keeper};
 use crate::limits;
 use crate::optional_state::OptionalState;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swb_keeper::Spec;
 use swb_turns::{Profile, Profiles};
-use swb_types::SizePolicy;
+use swb_types::{SessionName, SizePolicy};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -271,6 +271,11 @@ impl Engine {
     /// Follows the events after `cursor`, or from now on without one.
     pub fn follow(&self, cursor: Option<EventCursor>) -> EventFollower {
         self.context.events.follow(cursor)
+    }
+
+    /// Emits an event about a conversation, which need not have a session.
+    pub(crate) fn emit_conversation(&self, name: &SessionName, workspace: &Path, activity: ChatActivity) {
+        self.context.events.log(name, workspace, EventKind::Conversation(activity));
     }
 
     pub(crate) fn keeper(&self) -> &Keeper {

@@ -64,6 +64,20 @@ pub enum EventKind {
         /// The turn.
         turn: TurnId,
     },
+    /// The agent of a conversation without a terminal does something else.
+    Conversation(ChatActivity),
+}
+
+/// What the agent of a conversation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatActivity {
+    /// It waits for a decision or an answer of a person.
+    Asking,
+    /// It waits for the next prompt.
+    Ready,
+    /// It answers.
+    Working,
 }
 
 /// The position after an event.
@@ -152,7 +166,7 @@ impl EventHub {
         self.log(session.name(), session.workspace(), kind);
     }
 
-    fn log(&self, session: &SessionName, workspace: &Path, kind: EventKind) {
+    pub(crate) fn log(&self, session: &SessionName, workspace: &Path, kind: EventKind) {
         let mut log = self.lock();
         // JSON has no form for other paths.
         let (session, workspace) = (session.clone(), workspace.to_str().map(PathBuf::from));

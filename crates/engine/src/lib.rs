@@ -43,7 +43,7 @@ mod sys;
 pub use api::{Engine, EngineOptions};
 pub use endpoint::{EndpointError, SessionEndpoint};
 pub use error::Error;
-pub use event::{EventCursor, EventFollower, EventKind, SessionEvent};
+pub use event::{ChatActivity, EventCursor, EventFollower, EventKind, SessionEvent};
 pub use pty::{
     Arrival, Cursor, CursorStep, EndCause, InputError, InputStream, Mark, OutputRing, Pty, Seat, SizeClaim,
     StreamBegin,

@@ -7,8 +7,8 @@ use crate::reply::{OperationResult, Then, follow};
 use crate::turns::agent_state;
 use crate::{Caller, Operations};
 use std::collections::VecDeque;
-use swb_engine::{EventCursor, EventFollower, EventKind, SessionEvent};
-use swb_wire::control::{EventBody, EventItem, Events, EventsReply};
+use swb_engine::{ChatActivity, EventCursor, EventFollower, EventKind, SessionEvent};
+use swb_wire::control::{AgentState, EventBody, EventItem, Events, EventsReply};
 use tokio::sync::broadcast::error::RecvError;
 
 /// A caller's position in the event stream.
@@ -101,6 +101,14 @@ impl EventStream {
     }
 }
 
+fn chat_state(activity: ChatActivity) -> AgentState {
+    match activity {
+        ChatActivity::Asking => AgentState::Asking,
+        ChatActivity::Ready => AgentState::Ready,
+        ChatActivity::Working => AgentState::Working,
+    }
+}
+
 /// An event as the protocol defines it; `None` for one that it does not define.
 pub(crate) fn happened(kind: &EventKind) -> Option<EventBody> {
     Some(match kind {
@@ -116,6 +124,7 @@ pub(crate) fn happened(kind: &EventKind) -> Option<EventBody> {
         EventKind::TurnStarted(offset) => EventBody::Submitted { offset: *offset },
         EventKind::Asked(offset) => EventBody::Dialog { offset: *offset },
         EventKind::TurnCompleted { turn, .. } => EventBody::Turn { turn_id: turn.to_string() },
+        EventKind::Conversation(activity) => EventBody::Status { state: chat_state(*activity), signal: None },
         _ => return None,
     })
 }

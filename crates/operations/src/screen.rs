@@ -12,10 +12,10 @@ impl Call<'_> {
     pub(crate) async fn screen(&self, screen: Screen) -> OperationResult {
         let (session, pty) = self.remembered_pty(&screen.session, screen.pty())?;
         let mut lines = usize::try_from(screen.scrollback()).unwrap_or(usize::MAX);
-        let format = screen.format();
+        let (format, join) = (screen.format(), screen.join);
         loop {
             let (shown, offset, size, there) =
-                pty.look(true, move |sight| render(sight, format, lines)).await.map_err(refused)?;
+                pty.look(true, move |sight| render(sight, format, join, lines)).await.map_err(refused)?;
             let mut reply = ScreenReply {
                 ok: true,
                 session: session.name().to_string(),
@@ -49,11 +49,17 @@ enum Shown {
 }
 
 /// Renders a screen with at most `lines` of scrollback; returns how many were included.
-fn render(sight: &ScreenView<'_>, format: ScreenFormat, lines: usize) -> (Shown, Offset, Size, usize) {
+fn render(
+    sight: &ScreenView<'_>,
+    format: ScreenFormat,
+    join: bool,
+    lines: usize,
+) -> (Shown, Offset, Size, usize) {
     let screen = sight.screen();
     let lines = lines.min(screen.scrollback_len());
     let shown = match format {
         ScreenFormat::Json => Shown::Contents(Box::new(screen.contents(lines))),
+        ScreenFormat::Text if join => Shown::Bytes(joined_text(screen, lines).into_bytes()),
         ScreenFormat::Text => Shown::Bytes(text_since(screen, lines).into_bytes()),
         ScreenFormat::Ansi => Shown::Bytes(screen.to_ansi(lines)),
         ScreenFormat::Svg => Shown::Bytes(screen.to_svg_with(lines).into_bytes()),
@@ -70,5 +76,23 @@ pub(crate) fn text_since(screen: &swb_vt::Screen, lines: usize) -> String {
         text.push('\n');
     }
     text.push_str(&screen.text());
+    text
+}
+
+/// The same with each line that the terminal has wrapped as one.
+fn joined_text(screen: &swb_vt::Screen, lines: usize) -> String {
+    let mut text = String::new();
+    for row in screen.scrollback(lines).into_iter().chain(screen.lines()) {
+        row.runs.iter().for_each(|run| text.push_str(&run.text));
+        if row.wrapped {
+            // Blanks at the end of a row are in none of its runs.
+            let width: usize = row.runs.iter().map(|run| usize::from(run.width)).sum();
+            text.extend(std::iter::repeat_n(' ', usize::from(screen.size().cols()).saturating_sub(width)));
+        } else {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+        }
+    }
+    text.truncate(text.trim_end_matches('\n').len());
     text
 }

@@ -106,7 +106,7 @@ async fn admit(
     if uri.path() == "/healthz" {
         return Ok(None);
     }
-    let source = origin::source(headers, connection.tls);
+    let source = origin::source(headers, connection.tls, &site.hosts);
     if is_signalling(uri.path()) {
         // These prove with every request that they know the tunnel's secret; their page may be anywhere.
         return Ok(None);

@@ -35,6 +35,11 @@ impl HostNames {
         host.to_str().is_ok_and(named) && uri.authority().is_none_or(|authority| named(authority.as_str()))
     }
 
+    /// Whether an authority has a name of the configuration.
+    fn configured(&self, authority: &str) -> bool {
+        host_of(authority).is_some_and(|host| self.names.contains(&host))
+    }
+
     fn is_ours(&self, authority: &str, ours: &[IpAddr]) -> bool {
         let Some(host) = host_of(authority) else { return false };
         match host.parse::<IpAddr>() {
@@ -45,7 +50,7 @@ impl HostNames {
 }
 
 /// Which page a request comes from.
-pub(crate) fn source(headers: &HeaderMap, tls: bool) -> Source {
+pub(crate) fn source(headers: &HeaderMap, tls: bool, names: &HostNames) -> Source {
     let mut origins = headers.get_all(ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
         (None, _) => return Source::Unknown,
@@ -53,11 +58,14 @@ pub(crate) fn source(headers: &HeaderMap, tls: bool) -> Source {
         _ => return Source::Foreign,
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
-    let scheme = if tls { "https://" } else { "http://" };
-    match origin.strip_prefix(scheme) {
-        Some(authority) if !host.is_empty() && authority == host => Source::Own,
-        _ => Source::Foreign,
-    }
+    let from_here =
+        |scheme: &str| !host.is_empty() && origin.strip_prefix(scheme).is_some_and(|from| from == host);
+    let is_own = match tls {
+        true => from_here("https://"),
+        // A reverse proxy may encrypt what is served here without; its name is in the configuration.
+        false => from_here("http://") || (names.configured(&host) && from_here("https://")),
+    };
+    if is_own { Source::Own } else { Source::Foreign }
 }
 
 #[cfg(test)]
@@ -119,8 +127,9 @@ mod tests {
 
     #[test]
     fn only_a_page_of_this_server_is_our_own() {
+        let names = HostNames { names: vec!["desk.example".to_owned()] };
         let from = |origin: &'static str, tls| {
-            source(&headers(&[("host", "localhost:8888"), ("origin", origin)]), tls)
+            source(&headers(&[("host", "localhost:8888"), ("origin", origin)]), tls, &names)
         };
         assert_eq!(from("http://localhost:8888", false), Source::Own);
         assert_eq!(from("https://localhost:8888", true), Source::Own);
@@ -129,6 +138,26 @@ mod tests {
         {
             assert_eq!(from(foreign, false), Source::Foreign, "{foreign}");
         }
-        assert_eq!(source(&headers(&[("host", "localhost")]), false), Source::Unknown);
+        assert_eq!(source(&headers(&[("host", "localhost")]), false, &names), Source::Unknown);
+    }
+
+    #[test]
+    fn a_reverse_proxy_with_a_configured_name_may_encrypt() {
+        let names = HostNames { names: vec!["desk.example".to_owned()] };
+        let from = |host: &'static str, origin: &'static str, tls| {
+            source(&headers(&[("host", host), ("origin", origin)]), tls, &names)
+        };
+        assert_eq!(from("desk.example", "https://desk.example", false), Source::Own);
+        assert_eq!(from("desk.example:8443", "https://Desk.Example:8443", false), Source::Own);
+        assert_eq!(from("desk.example", "http://desk.example", false), Source::Own);
+        for (host, origin, tls) in [
+            ("desk.example", "http://desk.example", true),
+            ("desk.example", "https://desk.example:8443", false),
+            ("desk.example", "https://evil.example", false),
+            ("127.0.0.1:8888", "https://127.0.0.1:8888", false),
+            ("evil.example", "https://evil.example", false),
+        ] {
+            assert_eq!(from(host, origin, tls), Source::Foreign, "{host} {origin} {tls}");
+        }
     }
 }

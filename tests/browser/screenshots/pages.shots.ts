@@ -81,6 +81,9 @@ test.describe('tablet', () => {
     await page.getByRole('textbox', { name: 'Message to api' }).fill('Apply the migration as well.');
     await page.keyboard.press('Enter');
     await expect(page.getByRole('region', { name: /^Approval/ })).toContainText('sqlx');
+    // What waits here is in the list and in the number, too.
+    await expect(page.getByRole('button', { name: 'Approvals' })).toContainText('2');
+    await expect(row(page, 'api')).toContainText('Do you want to proceed?');
     await take(page, daemon, 'conversation');
   });
 });

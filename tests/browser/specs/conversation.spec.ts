@@ -71,6 +71,32 @@ test('a tool call waits for a decision, shows what it changes, and is folded aft
   await expect(other.getByRole('log', { name: 'Conversation with talk' })).toContainText('It is done.');
 });
 
+test('a question comes first in the list and is answered on its card', async ({ page, daemon }) => {
+  const ask = { name: 'ask_user', input: { question: 'Which colour?', options: ['red', 'blue'] } };
+  await modelAgent(daemon, [
+    { match: 'go', after_tool: false, tool: ask },
+    { match: 'go', after_tool: true, text: 'It is blue now.' },
+  ]);
+  await daemon.session('api');
+  await signIn(page, daemon);
+  await converse(page, daemon.workspace('talk'), 'talk');
+  await say(page, 'talk', 'go');
+  const log = page.getByRole('log', { name: 'Conversation with talk' });
+  await expect(log.getByRole('form', { name: 'Question' })).toBeVisible();
+  await row(page, 'api').click();
+  await expect(page.getByRole('region', { name: 'Waiting for you' })).toContainText('talk');
+  await expect(page).toHaveTitle(/^\(1\)/u);
+  await page.getByRole('button', { name: 'Approvals' }).click();
+  const card = page.getByRole('article', { name: 'talk asks' });
+  await expect(card).toContainText('Asks a question');
+  await card.getByRole('button', { name: 'Open the conversation' }).click();
+  await log.getByLabel('blue').check();
+  await log.getByRole('button', { name: 'Answer' }).click();
+  await expect(log).toContainText('It is blue now.');
+  await expect(page).toHaveTitle(/^[^(]/u);
+  await expect(page.getByRole('region', { name: 'Waiting for you' })).toBeHidden();
+});
+
 test('an answer is stopped', async ({ page, daemon }) => {
   const lines = Array.from({ length: 400 }, (_, i) => `line ${i}`);
   await modelAgent(daemon, [{ match: 'count', lines, chunk: 1, delay_ms: 50 }]);

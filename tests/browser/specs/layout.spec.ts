@@ -1,4 +1,5 @@
 import type { Page } from '@playwright/test';
+import { screenAgent } from '../support/agents';
 import { expect, open, reload, terminal, test } from '../support/fixtures';
 
 /** Where the panes are, with their sessions, from left to right. */
@@ -74,4 +75,28 @@ test('a pane can be zoomed and closed, and tabs are kept', async ({ owner, daemo
   await owner.locator('.pane').nth(1).getByRole('button', { name: 'Close this pane' }).click();
   await expect(owner.locator('.pane')).toHaveCount(1);
   await terminal(owner, 'api').shows('$');
+});
+
+test('approvals cover the terminals of a small window instead of resizing them', async ({ owner, daemon }) => {
+  await owner.setViewportSize({ width: 1024, height: 768 });
+  await daemon.session('api');
+  const api = await open(owner, 'api');
+  await api.shows('$');
+  await api.settled(daemon);
+  const [size, before] = [await daemon.size('api'), await panes(owner)];
+  await owner.getByRole('button', { name: 'Approvals' }).click();
+  await expect(owner.getByRole('complementary', { name: 'Approvals' })).toBeVisible();
+  expect(await panes(owner)).toEqual(before);
+  await owner.keyboard.press('Escape');
+  await api.enter('echo still the same size');
+  await api.shows('still the same size');
+  expect(await daemon.size('api')).toBe(size);
+
+  // A session that is opened from there is not covered.
+  await screenAgent(daemon, 'agent');
+  await daemon.swb('send', 'agent', 'ask make install', '--enter');
+  await owner.getByRole('button', { name: 'Approvals' }).click();
+  await owner.getByRole('article').getByRole('button', { name: 'agent' }).click();
+  await expect(owner.getByRole('complementary', { name: 'Approvals' })).toBeHidden();
+  await terminal(owner, 'agent').shows('make install');
 });

@@ -116,3 +116,11 @@ test('the page can be installed', async ({ page, daemon }) => {
     expect(await page.evaluate(async (address) => (await fetch(address)).status, src)).toBe(200);
   }
 });
+
+test('a program that has ended is offered neither keys nor prompts', async ({ page, daemon }) => {
+  await daemon.session('job', { argv: ['sh', '-c', 'echo done'] });
+  await signIn(page, daemon);
+  await expect(page.getByText('Exited with code 0')).toBeVisible();
+  await expect(page.getByRole('toolbar', { name: 'Keys' })).toBeHidden();
+  await expect(page.getByRole('textbox', { name: 'Prompt for job' })).toBeHidden();
+});

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, open, test } from '../support/fixtures';
+import { expect, open, terminal, test } from '../support/fixtures';
+import { SilentWay } from '../support/silent-way';
 import type { Screen } from '../support/terminals';
 
 /** The numbers of the lines `line N`, in the order in which they are shown. */
@@ -73,6 +74,48 @@ test('a terminal takes input again after the daemon was killed', async ({ owner,
       return (await api.text()).includes('got=after');
     })
     .toBe(true);
+});
+
+test('connections that died in silence are replaced without a line lost', async ({ page, daemon }) => {
+  await daemon.script('api', COUNTER);
+  const { port, token } = await daemon.web();
+  const way = await SilentWay.to(port);
+  try {
+    await page.goto(`http://127.0.0.1:${way.port}/?token=${token}`);
+    const api = terminal(page, 'api');
+    await api.until('output', (screen) => numbers(screen).length > 20);
+    way.silence();
+    // What a browser reports when its device is awake and back in a network.
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+    const before = numbers(await api.until('a screen', () => true)).length;
+    await api.until('more output', (screen) => numbers(screen).length > before + 20);
+    writeFileSync(path.join(daemon.workspace(''), 'stop'), '');
+    const screen = await api.shows(/^end \d+$/mu);
+    const count = Number(/^end (\d+)$/mu.exec(screen.lines.join('\n'))?.[1]);
+    expect(numbers(screen)).toEqual(consecutive(count));
+    await expect(page.locator('.banner')).toBeHidden();
+  } finally {
+    way.close();
+  }
+});
+
+test('a page that was frozen shows the right screen and takes input afterwards', async ({ owner, daemon }) => {
+  const total = 300_000;
+  await daemon.script('api', `stty -echo; echo up; read go; seq -f "line %.0f of a flood that is longer than all buffers" ${total}; echo done; exec cat`);
+  const api = await open(owner, 'api');
+  await api.shows('up');
+  const session = await owner.context().newCDPSession(owner);
+  await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+  // The program waits for no browser that is asleep.
+  await daemon.swb('send', 'api', 'go', '--enter');
+  await daemon.shows('api', 'done');
+  await session.send('Page.setWebLifecycleState', { state: 'active' });
+  const screen = await api.shows(/^done$/mu);
+  const shown = numbers({ ...screen, lines: screen.lines.slice(screen.base) });
+  expect(shown).toEqual(Array.from({ length: shown.length }, (_, i) => total - shown.length + 1 + i));
+  expect(shown.length).toBeGreaterThan(10);
+  await api.enter('awake');
+  await api.shows('awake');
 });
 
 test('a server that is stopped is shown as stopped', async ({ owner, daemon }) => {

@@ -33,6 +33,20 @@ test('a turn is read, copied and relayed to another session', async ({ owner, co
   await review.shows(/\^\[\[200~[^]*the tests pass now[^]*\^\[\[201~[^]*\^M/u);
 });
 
+test('a prompt that is refused stays in its field', async ({ owner, daemon }) => {
+  await daemon.session('api');
+  const api = await open(owner, 'api');
+  await api.shows('$');
+  await api.enter('cat');
+  await daemon.swb('wait', 'api', '--until', 'working').catch(() => {});
+  await owner.getByRole('tab', { name: 'Turns' }).click();
+  const field = owner.getByRole('textbox', { name: 'Prompt for api' });
+  await field.fill('something that took a while to write');
+  await field.press('Enter');
+  await expect(owner.locator('.notice-error')).toBeVisible();
+  await expect(field).toHaveValue('something that took a while to write');
+});
+
 test('the turns of a session grow while they are shown', async ({ owner, daemon }) => {
   await screenAgent(daemon, 'api');
   await open(owner, 'api');

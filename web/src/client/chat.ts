@@ -15,6 +15,8 @@ export class ChatClient {
   private readonly channel: ReconnectingChannel;
   private nextRequest = 1;
   private attachRequest = '';
+  /** The last prompt, until it is part of the conversation. */
+  private sent: { request: string; settle(taken: boolean): void } | null = null;
   /** Events that arrive while the history is being read. */
   private early: ChatEnvelope[] | null = null;
 
@@ -28,13 +30,19 @@ export class ChatClient {
       request: () => ({ kind: 'chat' }),
       open: () => this.send('auth_request', { client_type: 'web', version: '1.0.0', capabilities: [...CAPABILITIES] }),
       text: (message) => this.receive(message),
-      lost: () => this.onChange(this.transcript, 'connecting', ''),
+      lost: () => {
+        // Whether it arrived shows in the messages that are read next.
+        this.settlePrompt(true);
+        this.onChange(this.transcript, 'connecting', '');
+      },
       signedOut: () => this.onChange(this.transcript, 'failed', 'You are signed out'),
     });
   }
 
-  prompt(content: string): void {
-    this.send('chat_send', { content });
+  /** Sends a prompt; resolves to false if the daemon refuses it, to true once it is part of the conversation. */
+  prompt(content: string): Promise<boolean> {
+    this.settlePrompt(true);
+    return new Promise((resolve) => (this.sent = { request: this.send('chat_send', { content }), settle: resolve }));
   }
 
   stop(): void {
@@ -70,6 +78,11 @@ export class ChatClient {
     return request;
   }
 
+  private settlePrompt(taken: boolean): void {
+    this.sent?.settle(taken);
+    this.sent = null;
+  }
+
   private update(transcript: Transcript): void {
     this.transcript = transcript;
     this.onChange(transcript, 'open', '');
@@ -85,7 +98,10 @@ export class ChatClient {
     else if (message.type === 'error') this.failed(message);
     else if (message.request_id === this.attachRequest && message.data) void this.attached(message.data, message.type === 'session_load');
     else if (this.early) this.early.push(message);
-    else this.update(receive(this.transcript, message));
+    else {
+      if (message.type === 'chat_message') this.settlePrompt(true);
+      this.update(receive(this.transcript, message));
+    }
   }
 
   private failed(message: ChatEnvelope): void {
@@ -94,6 +110,7 @@ export class ChatClient {
       this.onChange(this.transcript, 'failed', reason);
       return;
     }
+    if (this.sent && message.request_id === this.sent.request) this.settlePrompt(false);
     this.update({ ...addNote(this.transcript, reason, true), running: false });
   }
 

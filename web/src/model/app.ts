@@ -4,6 +4,7 @@ import { loadLayout, saveLayout } from '../layout/saved';
 import * as tree from '../layout/tree';
 import type { ControlEvent, ConversationItem, OperationName, Replies, SessionItem } from '../protocol/control';
 import type { TerminalScreen } from '../term/screen';
+import { sentence } from '../text/words';
 import type { Transport } from '../transport/transport';
 import { newlyWaiting, notifyAbout, TabIndicator } from './attention';
 import { conversationSession, isConversation } from './conversations';
@@ -18,6 +19,8 @@ const NOTICE_MS = 6000;
 /** How long the page stays empty for the sake of the first list. */
 const FIRST_LIST_MS = 300;
 export const NARROW = '(max-width: 720px)';
+/** The inbox covers what is below it; the same as in `overlays.css`. */
+const COVERED = '(max-width: 1279px)';
 
 /**
  * The page's state and everything that changes it. Components read the store and call these methods; nothing else
@@ -86,7 +89,7 @@ export class App {
   }
 
   notify(text: string, kind: Notice['kind'] = 'info'): void {
-    const message = text.charAt(0).toUpperCase() + text.slice(1);
+    const message = sentence(text);
     if (this.store.get().notices.some((notice) => notice.text === message)) return;
     const id = this.nextNotice++;
     this.store.set((state) => ({ notices: [...state.notices.slice(-3), { id, kind, text: message }] }));
@@ -197,9 +200,9 @@ export class App {
     if (!overlay) this.focusTerminal();
   }
 
-  /** Shows a session from the inbox, which covers the session on a phone and stays beside it elsewhere. */
+  /** Shows a session from the inbox, which covers it in a small window and stays beside it elsewhere. */
   openFromInbox(session: string): void {
-    if (this.store.get().phone) this.store.set({ inbox: false });
+    if (matchMedia(COVERED).matches) this.store.set({ inbox: false });
     this.open(session);
   }
 

@@ -26,6 +26,11 @@ describe('withConversations', () => {
     ]);
   });
 
+  it('shows a question as waiting, which is in no list of approvals', () => {
+    const items = withConversations([], [conversation('a', { running: true, asking_since: 9700 })], [], 10_000);
+    expect(items[0]?.agent).toEqual({ state: 'asking', since: 9700 });
+  });
+
   it('leaves out old conversations that are only saved', () => {
     const saved = [conversation('old', { live: false }), conversation('new', { live: false, updated: 3 * DAY })];
     expect(withConversations([], saved, [], 3 * DAY + 1).map((item) => item.name)).toEqual(['new']);

@@ -23,12 +23,12 @@ export function withConversations(
   const asking = new Map(approvals.map((approval) => [approval.session, approval.asked_at]));
   const others = conversations
     .filter((item) => !terminals.has(item.session) && (item.live || now - item.updated < LISTED_MS || isOpen(item.session)))
-    .map((item) => conversationSession(item, asking.get(item.session)));
+    .map((item) => conversationSession(item, asking.get(item.session) ?? item.asking_since));
   return [...sessions, ...others];
 }
 
 /** A conversation as an item of the list; `askedAt` is when it began to wait for a decision. */
-export function conversationSession(item: ConversationItem, askedAt?: number): SessionItem {
+export function conversationSession(item: ConversationItem, askedAt: number | undefined = item.asking_since): SessionItem {
   return {
     name: item.session,
     workspace: item.workspace,

@@ -3,7 +3,7 @@ import { leaves } from '../layout/tree';
 import { type ConversationItem, isTooLarge, type OperationName, type Replies, type SessionItem } from '../protocol/control';
 import { base64Text } from '../text/bytes';
 import { withConversations } from './conversations';
-import { lastLine, newestByName, sameSessions, stateOf } from './sessions';
+import { lastLine, newestByName, sameSessions, stateOf, withNewerStates } from './sessions';
 import type { AppState } from './state';
 import type { Store } from './store';
 
@@ -103,8 +103,8 @@ export class Refresher {
 
   private accept(list: SessionItem[], conversations: ConversationItem[]): void {
     for (const { name } of list) this.expected.delete(name);
-    const sessions = [...list, ...this.expected.values()];
     const before = this.store.get().sessions;
+    const sessions = [...withNewerStates(before ?? [], list), ...this.expected.values()];
     if (before && sameSessions(before, sessions)) return;
     this.store.set({ sessions, conversations });
     this.onSessions(before, sessions);
@@ -121,7 +121,7 @@ export class Refresher {
 
   private async preview(session: SessionItem): Promise<[string, string]> {
     try {
-      const screen = await this.control.request('screen', { session: session.name, format: 'text' });
+      const screen = await this.control.request('screen', { session: session.name, format: 'text', join: true });
       this.previewed.set(session.name, previewKey(session));
       return [session.name, lastLine(base64Text(screen.data ?? ''), stateOf(session) === 'asking')];
     } catch {

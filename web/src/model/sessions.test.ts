@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentState, SessionItem } from '../protocol/control';
 import { newlyWaiting } from './attention';
-import { applyEvent, attentionList, endedList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels } from './sessions';
+import { applyEvent, attentionList, endedList, groupByWorkspace, lastLine, listOrder, newestByName, shortLabels, stateOf, withNewerStates } from './sessions';
 
 function session(name: string, workspace: string, state: AgentState, since = 1): SessionItem {
   return { name, workspace, pid: 1, created: 0, ptys: [], web_clients: 0, local_clients: 0, agent: { state, since } };
@@ -24,6 +24,21 @@ describe('sessions', () => {
     expect(endedList(all).map((item) => item.name)).toEqual(['new', 'old']);
     expect(groupByWorkspace(all)).toEqual(groupByWorkspace(SESSIONS));
     expect(listOrder(all).map((item) => item.name)).toEqual(['late', 'docs', 'api', 'web', 'new', 'old']);
+  });
+
+  it('keeps a state that an event has reported when an older list arrives behind it', () => {
+    const events = [session('web', '/src/shop', 'working', 20_000)];
+    const stateIn = (list: SessionItem) => withNewerStates(events, [list])[0]?.agent?.state;
+    expect(stateIn(session('web', '/src/shop', 'ready', 19_000))).toBe('working');
+    expect(stateIn(session('web', '/src/shop', 'ready', 21_000))).toBe('ready');
+    // Another session of this name, and a clock that was set back.
+    expect(stateIn({ ...session('web', '/src/shop', 'ready', 19_000), created: 3 })).toBe('ready');
+    expect(stateIn(session('web', '/src/shop', 'ready', 1000))).toBe('ready');
+  });
+
+  it('does not call a program starting that runs for a while', () => {
+    const plain = session('plain', '/src/shop', 'starting', 1000);
+    expect([stateOf(plain, 61_000), stateOf(plain, 61_001)]).toEqual(['starting', 'unknown']);
   });
 
   it('steps through sessions in the order of the list', () => {

@@ -8,9 +8,13 @@ export interface WorkspaceGroup {
   sessions: SessionItem[];
 }
 
-export function stateOf(session: SessionItem): AgentState {
+/** A program that has not been ready after so long is one that is not recognised, not one that still starts. */
+const STARTING_MS = 60_000;
+
+export function stateOf(session: SessionItem, now: number = Date.now()): AgentState {
   if (session.status === 'exited') return 'exited';
-  return session.agent?.state ?? (session.status === 'starting' ? 'starting' : 'unknown');
+  const state = session.agent?.state ?? (session.status === 'starting' ? 'starting' : 'unknown');
+  return state === 'starting' && now - sinceOf(session) > STARTING_MS ? 'unknown' : state;
 }
 
 /** Whether the session waits for a person. */
@@ -102,6 +106,20 @@ export function applyEvent(sessions: readonly SessionItem[], event: ControlEvent
       return [{ ...session, agent: event.signal === undefined ? agent : { ...agent, signal: event.signal } }];
     }
     return [session];
+  });
+}
+
+/** A list may have been made this long before an event that arrived ahead of it. */
+const LATE_MS = 5000;
+
+/** A list, with the states of events that are newer than it: the reply to a request may arrive behind them. */
+export function withNewerStates(before: readonly SessionItem[], list: readonly SessionItem[]): SessionItem[] {
+  const known = new Map(before.map((session) => [session.name, session]));
+  return list.map((session) => {
+    const { agent, created } = known.get(session.name) ?? {};
+    const lead = (agent?.since ?? 0) - (session.agent?.since ?? 0);
+    const isNewer = created === session.created && session.status !== 'exited' && lead > 0 && lead < LATE_MS;
+    return isNewer && agent ? { ...session, agent } : session;
   });
 }
 

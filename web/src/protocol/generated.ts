@@ -131,6 +131,7 @@ export type ClientMessage = {
 /** A conversation in a list. */
 export interface ConversationItem {
   agent?: string;
+  asking_since?: number;
   autosaved: boolean;
   cost?: number;
   created: number;
@@ -890,6 +891,7 @@ export interface Requests {
   };
   screen: {
     format?: ScreenFormat;
+    join?: boolean;
     pty?: PtyId;
     scrollback?: number;
     session: string;

@@ -18,3 +18,8 @@ export function splitWords(line: string): string[] {
   }
   return words;
 }
+
+/** A message of the daemon, which begins in lower case, as a sentence of its own. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

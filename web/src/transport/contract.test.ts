@@ -4,6 +4,7 @@ import type { ServerMessage } from '../protocol/terminal';
 import { DataChannelTransport } from '../tunnel/datachannel';
 import { FakeChannel } from '../tunnel/fake-channel';
 import { controlFrame, dataFrame, readFrame } from '../tunnel/frame';
+import { FakeSocket, stubBrowser } from './fake-socket';
 import type { ChannelHandlers, Transport } from './transport';
 import { WebSocketTransport } from './websocket';
 
@@ -32,47 +33,8 @@ interface Host {
 
 // ---- WebSocket ----
 
-class FakeSocket {
-  static readonly OPEN = 1;
-  static all: FakeSocket[] = [];
-  readyState = 0;
-  binaryType = 'blob';
-  onopen: (() => void) | null = null;
-  onmessage: ((event: { data: unknown }) => void) | null = null;
-  onclose: ((event: CloseEvent) => void) | null = null;
-  readonly sent: (string | Uint8Array)[] = [];
-  readonly url: URL;
-  wasClosed = false;
-
-  constructor(url: URL) {
-    this.url = url;
-    FakeSocket.all.push(this);
-  }
-
-  send(message: string | Uint8Array): void {
-    this.sent.push(message);
-  }
-
-  close(): void {
-    this.wasClosed = true;
-    this.readyState = 3;
-  }
-
-  open(): void {
-    this.readyState = 1;
-    this.onopen?.();
-  }
-
-  lose(): void {
-    this.readyState = 3;
-    this.onclose?.({ code: 1006 } as CloseEvent);
-  }
-}
-
 function webSocketHost(): Host {
-  FakeSocket.all = [];
-  vi.stubGlobal('WebSocket', FakeSocket);
-  vi.stubGlobal('location', { href: 'http://host:1/' });
+  stubBrowser();
   vi.stubGlobal('fetch', async () => ({ status: 403 }));
   const control = () => FakeSocket.all.find(({ url }) => url.pathname === '/api/control') as FakeSocket;
   return {

@@ -1,11 +1,11 @@
-import { memo, useEffect } from 'react';
+import { memo } from 'react';
 import type { Entry } from '../chat/transcript';
 import type { ChatClient } from '../client/chat';
 import { isConversation } from '../model/conversations';
 import { stateOf } from '../model/sessions';
 import { ApprovalCard, QuestionCard, ToolCard } from './ChatCards';
 import { Composer } from './Composer';
-import { useApp, useAppState } from './context';
+import { useAppState } from './context';
 import { useConversation } from './conversation';
 import { EmptyState, IconButton } from './controls';
 import { defaultOption } from './Decision';
@@ -60,10 +60,6 @@ export function ChatView({ session }: { session: string }) {
     const item = value.sessions?.find((candidate) => candidate.name === session);
     return item !== undefined && !isConversation(item) && ['starting', 'unknown'].includes(stateOf(item));
   });
-
-  // Whether a conversation runs or waits is in no event; the list is fetched again instead.
-  const app = useApp();
-  useEffect(() => app.refresh(), [app, running, waits]);
   return (
     <div className="reader">
       <div
@@ -116,7 +112,7 @@ export function ChatView({ session }: { session: string }) {
               onEscape={running ? () => client.stop() : undefined}
               onSend={(text) => {
                 toEnd();
-                client.prompt(text);
+                return client.prompt(text);
               }}
             />
           )}

@@ -8,25 +8,26 @@ interface ComposerProps {
   /** Replaces the button for sending, for example while an answer is being written. */
   action?: ReactNode;
   onEscape?: (() => void) | undefined;
-  onSend(text: string): void;
+  /** What it was given did not arrive if this resolves to false; the field then has it again. */
+  onSend(text: string): Promise<boolean> | void;
 }
 
 /** A field for prompts: Enter sends, Shift+Enter begins a line. It grows with its text. */
 export function Composer({ label, placeholder, disabled = false, action, onEscape, onSend }: ComposerProps) {
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
-  const send = () => {
+  const send = async () => {
     if (text.trim() === '' || disabled) return;
-    onSend(text);
     setText('');
     field.current?.focus();
+    if ((await onSend(text)) === false) setText((now) => (now === '' ? text : now));
   };
   return (
     <form
       className="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        void send();
       }}
     >
       <textarea
@@ -41,10 +42,10 @@ export function Composer({ label, placeholder, disabled = false, action, onEscap
           // Enter that ends a composition of an input method chooses a word; it does not send.
           if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();
-          send();
+          void send();
         }}
       />
-      {action ?? <IconButton icon="send" label="Send" onClick={send} />}
+      {action ?? <IconButton icon="send" label="Send" onClick={() => void send()} />}
     </form>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { isConversation } from '../model/conversations';
 import { attentionList, sinceOf, stateOf } from '../model/sessions';
 import type { ApprovalItem, SessionItem } from '../protocol/control';
 import { shortAge } from '../text/time';
@@ -51,22 +52,23 @@ function Card({ approval, selected, now, onSelect }: CardProps) {
   );
 }
 
-/** A session that waits for a person in a way that cannot be answered from here, only in its terminal. */
+/** A session that waits for a person in a way that cannot be answered from here: in its terminal, or by a question. */
 function AskingCard({ session, now }: { session: SessionItem; now: number }) {
   const app = useApp();
   const preview = useAppState((state) => state.previews.get(session.name) ?? '');
   const failed = stateOf(session) === 'error';
+  const conversation = isConversation(session);
   return (
     <article className="card" data-selected="false" aria-label={`${session.name} ${failed ? 'reports an error' : 'asks'}`}>
       <header className="card-header">
         <span className="card-session">{session.name}</span>
         <span className="muted">{shortAge(sinceOf(session), now)}</span>
       </header>
-      <p className="card-title">{failed ? 'Reports an error' : 'Asks in its terminal'}</p>
-      {preview ? <p className="muted">{preview}</p> : null}
+      <p className="card-title">{failed ? 'Reports an error' : conversation ? 'Asks a question' : 'Asks in its terminal'}</p>
+      {preview || conversation ? <p className="muted">{preview || session.title}</p> : null}
       <div className="card-actions">
         <button type="button" className="button" onClick={() => app.openFromInbox(session.name)}>
-          Open the terminal
+          {conversation ? 'Open the conversation' : 'Open the terminal'}
         </button>
       </div>
     </article>

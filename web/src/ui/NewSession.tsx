@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { createConversation } from '../client/new-conversation';
 import { conversationSession } from '../model/conversations';
 import type { AgentItem, SessionItem } from '../protocol/control';
-import { splitWords } from '../text/words';
+import { sentence, splitWords } from '../text/words';
 import { useApp, useAppState } from './context';
 import { Dialog, Field } from './controls';
 
@@ -51,7 +51,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
       app.show(null);
       app.openCreated(created);
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      setFailure(sentence(error instanceof Error ? error.message : String(error)));
     } finally {
       setBusy(false);
     }
@@ -81,7 +81,7 @@ export function NewSession({ workspace, initialCommand, initialName }: { workspa
             setAgent(null);
           }}
           disabled={conversation}
-          placeholder={conversation ? `None: ${agent.name} answers in a conversation` : 'Your shell, or what coop.toml names'}
+          placeholder={conversation ? 'None: it is a conversation' : 'Your shell, or what coop.toml names'}
           autoFocus={directory !== ''}
         />
         {offered.length > 0 ? (

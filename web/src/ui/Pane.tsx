@@ -124,9 +124,9 @@ export function Pane({ leaf, focused, alone, label }: PaneProps) {
           {leaf.tab.kind === 'chat' ? <ChatView key={leaf.session} session={leaf.session} /> : null}
         </ErrorBoundary>
       </div>
-      {!phone && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
+      {!phone && session?.status !== 'exited' && leaf.tab.kind === 'terminal' && leaf.tab.pty === 0 && app.may('prompt') && !app.may('drive') ? (
         <div className="pane-prompt">
-          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => void ask(app, leaf.session, text)} />
+          <Composer label={`Prompt for ${leaf.session}`} placeholder={`Ask ${leaf.session}`} onSend={(text) => ask(app, leaf.session, text)} />
         </div>
       ) : null}
     </section>

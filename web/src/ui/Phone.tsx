@@ -44,20 +44,21 @@ export function PhoneInput() {
   const app = useApp();
   const [ctrl, setCtrl] = useState(false);
   const leaf = useAppState(() => app.focusedLeaf());
-  const agent = useAppState((state) => state.sessions?.find((item) => item.name === leaf?.session)?.agent);
-  if (!leaf || leaf.tab.kind !== 'terminal') return null;
+  const item = useAppState((state) => state.sessions?.find((candidate) => candidate.name === leaf?.session));
+  // A program that has ended takes neither keys nor text.
+  if (!leaf || leaf.tab.kind !== 'terminal' || item?.status === 'exited') return null;
   const { session } = leaf;
   const { pty } = leaf.tab;
 
-  const press = (key: string) => {
-    void app.run('keys', { session, pty, keys: [ctrl ? `C-${key}` : key] });
+  const press = async (key: string): Promise<boolean> => {
     setCtrl(false);
+    return (await app.run('keys', { session, pty, keys: [ctrl ? `C-${key}` : key] })) !== null;
   };
-  const send = (text: string) => {
-    if (ctrl && [...text.trim()].length === 1) press(text.trim().toLowerCase());
+  const send = async (text: string): Promise<boolean> => {
+    if (ctrl && [...text.trim()].length === 1) return press(text.trim().toLowerCase());
     // A prompt waits for its turn; what is typed into a dialog or a busy program goes there as it is.
-    else if (pty === 0 && (agent?.state === 'ready' || !app.may('drive'))) void ask(app, session, text);
-    else void app.run('send', { session, pty, text, enter: true });
+    if (pty === 0 && (item?.agent?.state === 'ready' || !app.may('drive'))) return ask(app, session, text);
+    return (await app.run('send', { session, pty, text, enter: true })) !== null;
   };
   return (
     <div className="phone-input">
@@ -67,7 +68,7 @@ export function PhoneInput() {
             Ctrl
           </button>
           {KEYS.map(({ label, name, key }) => (
-            <button key={key} type="button" className="key" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => press(key)}>
+            <button key={key} type="button" className="key" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => void press(key)}>
               {label}
             </button>
           ))}

@@ -29,6 +29,8 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
   const phone = useAppState((value) => value.phone);
   const watch = useAppState(() => app.watches(leaf.session));
   const fontSize = useAppState((value) => value.fontSize) - (phone ? 13 - PHONE_FONT : 0);
+  // The page says so by itself then, and nothing reconnects for now.
+  const stopped = useAppState((value) => value.connection === 'stopped');
   const { session } = leaf;
   const runs = item?.status === 'running';
   // A session that has ended may be started again under its name: the terminal is then another one.
@@ -97,7 +99,7 @@ export function TerminalView({ leaf, pty, session: item }: { leaf: Leaf; pty: nu
             {foreign.cols}×{foreign.rows} · Fit to this window
           </button>
         ) : null}
-        {state === 'lost' && exitCode === null ? <span className="chip">Reconnecting…</span> : null}
+        {state === 'lost' && exitCode === null && !stopped ? <span className="chip">Reconnecting…</span> : null}
         {state !== 'lost' && exitCode === null ? <WatchChip session={session} watch={watch} phone={phone} /> : null}
       </div>
       {exitCode !== null ? <EndBar session={session} pty={pty} code={exitCode} item={item} /> : null}

@@ -71,11 +71,14 @@ const TurnCard = memo(function TurnCard({ item, now }: { item: TurnItem; now: nu
   );
 });
 
-/** Sends a prompt and reports what came of it; the turn itself appears in the list. */
-export async function ask(app: ReturnType<typeof useApp>, session: string, text: string): Promise<void> {
+/** Sends a prompt and reports what came of it; the turn itself appears in the list. Returns whether it was typed. */
+export async function ask(app: ReturnType<typeof useApp>, session: string, text: string): Promise<boolean> {
   const reply = await app.run('ask', { session, text });
   if (reply?.met === 'asking') app.notify(`${session} asks: ${reply.detail ?? 'see its terminal'}`);
-  else if (reply?.met === 'timeout' && reply.detail) app.notify(reply.detail, 'error');
+  // A timeout has a detail if nothing was typed.
+  const refused = reply?.met === 'timeout' ? reply.detail : undefined;
+  if (refused) app.notify(refused, 'error');
+  return reply !== null && !refused;
 }
 
 /** The turns of a session as text, the newest last, as in a conversation. */
@@ -118,9 +121,11 @@ export function TurnsView({ session }: { session: string }) {
       </div>
       {app.may('prompt') ? (
         <div className="reader-composer">
-          <Composer label={`Prompt for ${session}`} placeholder={`Ask ${session}`} onSend={(text) => {
+          <Composer label={`Prompt for ${session}`} placeholder={`Ask ${session}`} onSend={async (text) => {
               toEnd();
-              void ask(app, session, text).then(load);
+              const typed = await ask(app, session, text);
+              void load();
+              return typed;
             }} />
         </div>
       ) : null}

@@ -32,8 +32,8 @@ pub(super) fn run(context: &Context, args: args::ScreenArgs) -> Outcome {
             .hint("name a file, or redirect standard output"));
     }
     let session = context.session_or_here(args.name)?;
-    let request =
-        Screen { session, pty: Some(args.pty), scrollback: Some(args.scrollback), format: Some(format) };
+    let (pty, scrollback) = (Some(args.pty), Some(args.scrollback));
+    let request = Screen { session, pty, scrollback, format: Some(format), join: false };
     let reply: ScreenReply = context.query(&Operation::Screen(request))?;
     let size = reply.cols.zip(reply.rows).and_then(|(cols, rows)| Size::new(cols, rows));
     let data = reply.data.unwrap_or_default().0;

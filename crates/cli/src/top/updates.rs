@@ -135,8 +135,8 @@ impl Browser<'_> {
             if self.requests.outstanding() >= limits::TOP_QUICK {
                 return;
             }
-            let screen =
-                Screen { session: session.clone(), format: Some(ScreenFormat::Text), ..Screen::default() };
+            let format = Some(ScreenFormat::Text);
+            let screen = Screen { session: session.clone(), format, join: true, ..Screen::default() };
             self.lines.insert(session.clone(), (offset, state));
             let asking = state == SessionState::Asking;
             self.requests.ask(

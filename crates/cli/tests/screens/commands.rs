@@ -60,6 +60,20 @@ fn assert_formats(swb: &Swb, observed: &Screen, offset: u64, when: &str) {
 }
 
 #[test]
+fn a_wrapped_line_is_one_line_if_asked_for() {
+    let swb = Swb::start(EXE);
+    let long = "word ".repeat(30);
+    script(&swb, "x", &format!("stty -echo; printf '%s\\nshort\\n' '{long}'; printf done"));
+    wait_for_text(&swb, "x", "done");
+    let text = |join: bool| {
+        let ask = json!({"cmd": "screen", "session": "x", "format": "text", "join": join});
+        String::from_utf8(data(&swb.control().ok(&ask))).unwrap()
+    };
+    assert_eq!(text(true), format!("{}\nshort\ndone", long.trim_end()));
+    assert_eq!(text(false).lines().count(), 4);
+}
+
+#[test]
 fn a_screen_is_available_in_any_format_even_after_the_end() {
     let swb = Swb::start(EXE);
     script(&swb, "x", &format!("{PAINTING}; read line; exit 3"));

@@ -147,3 +147,17 @@ fn a_certificate_is_made_once() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(key).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
 }
+
+#[test]
+fn a_certificate_that_cannot_be_written_stops_only_that_server() {
+    let swb = Swb::start(SWB);
+    let in_the_way = swb.paths().state_dir().join("web-key.pem");
+    std::fs::create_dir_all(&in_the_way).unwrap();
+    let refused = swb.run(&["serve", "--port", "0", "--tls"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot make a certificate"), "{refused:?}");
+    assert_eq!(swb.json(&["status"])["web"], json!([]), "nothing is served");
+    assert_eq!(swb.web().request("GET", "/healthz", "").status, 200);
+    std::fs::remove_dir(in_the_way).unwrap();
+    assert!(swb.json(&["serve", "--port", "0", "--tls"])["fingerprint"].is_string());
+}

@@ -3,6 +3,7 @@
 use super::GenerationOutcome;
 use super::backend::PromptOptions;
 use super::error::ChatError;
+use crate::event::ChatActivity;
 use crate::limits;
 use std::fmt;
 use std::path::PathBuf;
@@ -52,6 +53,23 @@ pub struct ChatView {
     pub expendable: bool,
     /// What is not saved yet will be, also when the daemon stops.
     pub autosaved: bool,
+}
+
+impl ChatView {
+    /// Since when the agent waits for a decision or an answer, if it does.
+    pub fn asking_since(&self) -> Option<Timestamp> {
+        let approvals = self.approvals.iter().map(|approval| approval.asked_at);
+        approvals.chain(self.questions.iter().map(|question| question.asked_at)).min()
+    }
+
+    /// What the agent does.
+    pub fn activity(&self) -> ChatActivity {
+        match self.asking_since() {
+            Some(_) => ChatActivity::Asking,
+            None if self.state.is_running() => ChatActivity::Working,
+            None => ChatActivity::Ready,
+        }
+    }
 }
 
 /// What a front knows of a client that is attached.

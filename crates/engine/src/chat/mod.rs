@@ -26,6 +26,7 @@ pub use handle::{Chat, ChatAttachment, ChatView, Presence, Sent};
 pub use workspaces::Workspaces;
 
 use crate::api::Engine;
+use crate::event::ChatActivity;
 use crate::registry::{ChatName, NameHold, NameRefusal, Registry};
 use crate::session::Session;
 use crate::{file_access, limits};
@@ -118,6 +119,8 @@ pub struct ListedChat {
     pub saved: bool,
     /// Whether what is not saved yet will be by itself.
     pub autosaved: bool,
+    /// Since when its agent waits for a decision or an answer, if it does.
+    pub asking_since: Option<Timestamp>,
 }
 
 /// All conversations; cheap to clone.
@@ -410,7 +413,14 @@ impl Chats {
         for summary in self.archived(move |archive| archive.list(dir.as_deref())).await? {
             listed.insert(
                 summary.name.clone(),
-                ListedChat { summary, running: false, live: false, saved: true, autosaved: false },
+                ListedChat {
+                    summary,
+                    running: false,
+                    live: false,
+                    saved: true,
+                    autosaved: false,
+                    asking_since: None,
+                },
             );
         }
         for terminal in self.inner.engine.sessions().iter().filter(|session| self.offers(session)) {
@@ -422,17 +432,17 @@ impl Chats {
                 .unwrap_or_else(|| Conversation::new(terminal.name().clone(), dir, dir, created).summary());
             summary.agent = program_of(terminal).or(summary.agent);
             let running = terminal.view().status.state == swb_turns::ProgramState::Working;
-            listed.insert(
-                summary.name.clone(),
-                ListedChat { summary, running, live: true, saved, autosaved: false },
-            );
+            let (autosaved, asking_since) = (false, None);
+            let terminal = ListedChat { summary, running, live: true, saved, autosaved, asking_since };
+            listed.insert(terminal.summary.name.clone(), terminal);
         }
         for view in live.iter().map(Chat::view) {
-            let (summary, running) = (view.summary, view.state.is_running());
+            let (running, asking_since) = (view.state.is_running(), view.asking_since());
+            let summary = view.summary;
             let saved = listed.get(&summary.name).is_some_and(|listed| listed.saved);
             let autosaved = view.autosaved;
-            listed
-                .insert(summary.name.clone(), ListedChat { summary, running, live: true, saved, autosaved });
+            let chat = ListedChat { summary, running, live: true, saved, autosaved, asking_since };
+            listed.insert(chat.summary.name.clone(), chat);
         }
         let here = |listed: &ListedChat| workspace.is_none_or(|dir| listed.summary.workspace == dir);
         let mut all: Vec<ListedChat> = listed.into_values().filter(here).collect();
@@ -544,6 +554,13 @@ impl Chats {
     /// The session that a conversation of this name is held with.
     fn terminal(&self, name: &str) -> Option<Session> {
         self.inner.engine.find(name).ok().filter(|session| self.offers(session))
+    }
+
+    /// Emits an event about a conversation; one with a session is left to the session's own events.
+    fn report(&self, name: &SessionName, workspace: &Path, activity: ChatActivity) {
+        if self.terminal(name.as_str()).is_none() {
+            self.inner.engine.emit_conversation(name, workspace, activity);
+        }
     }
 
     /// Whether a conversation is held with a session.

@@ -508,7 +508,13 @@ impl ConversationTask {
     pub(super) fn show(&self) {
         let owner = self.conversation.owner().and_then(|owner| self.clients.get(&owner));
         let owner_presence = owner.cloned();
-        self.view.send_replace(ChatView { owner_presence, ..view_of(&self.conversation, &self.saving) });
+        let view = ChatView { owner_presence, ..view_of(&self.conversation, &self.saving) };
+        let activity = view.activity();
+        let before = self.view.send_replace(view).activity();
+        if activity != before {
+            let saved = self.conversation.saved();
+            self.chats.report(&saved.name, &saved.workspace, activity);
+        }
     }
 
     /// Whether a part of the unfinished answer goes to the journal: up to the limit of a message.

@@ -95,7 +95,9 @@ fn option_kind(kind: OptionKind) -> &'static str {
 
 pub(crate) fn conversation(listed: &ListedChat) -> ConversationItem {
     let (saved, autosaved) = (listed.saved, listed.autosaved);
-    ConversationItem { saved, autosaved, ..summary(&listed.summary, listed.live, listed.running) }
+    let asking_since = listed.asking_since.map(|since| since.0);
+    let item = summary(&listed.summary, listed.live, listed.running);
+    ConversationItem { saved, autosaved, asking_since, ..item }
 }
 
 pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> ConversationItem {
@@ -112,6 +114,7 @@ pub(crate) fn summary(summary: &Summary, live: bool, running: bool) -> Conversat
         saved: !live,
         autosaved: false,
         running,
+        asking_since: None,
         agent: summary.agent.clone(),
     }
 }

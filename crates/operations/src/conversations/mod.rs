@@ -10,11 +10,11 @@ use crate::reply::{OperationResult, done, first_items};
 use pages::PageCursor;
 use std::path::Path;
 use swb_chat::{SavedConversation, Summary};
-use swb_engine::chat::{Chat, ChatError, Chats};
+use swb_engine::chat::{ChatError, Chats};
 use swb_types::Scope;
 use swb_wire::control::{
-    AgentsReply, ChatAgentItem, Conversation, ConversationReply, ErrorCode, ErrorReply, Forget, History,
-    HistoryReply, OkReply,
+    AgentsReply, ChatAgentItem, Conversation, ConversationItem, ConversationReply, ErrorCode, ErrorReply,
+    Forget, History, HistoryReply, OkReply,
 };
 
 impl Call<'_> {
@@ -109,8 +109,11 @@ impl Call<'_> {
         };
         let saved = self.saved_conversation(chats, &request.session).await?;
         let live = chats.live(&request.session);
-        let conversation =
-            items::summary(&saved.summary(), live.is_some(), live.is_some_and(|chat| is_running(&chat)));
+        let view = live.map(|chat| chat.view());
+        let running = view.as_ref().is_some_and(|view| view.state.is_running());
+        let asking_since = view.as_ref().and_then(|view| view.asking_since()).map(|since| since.0);
+        let item = items::summary(&saved.summary(), view.is_some(), running);
+        let conversation = ConversationItem { asking_since, ..item };
         let mut room = limits::PAGE;
         loop {
             let (messages, next) = pages::page(&saved.messages, cursor, room);
@@ -141,8 +144,4 @@ impl Call<'_> {
         });
         done(&AgentsReply { ok: true, agents: agents.collect() })
     }
-}
-
-fn is_running(chat: &Chat) -> bool {
-    chat.view().state.is_running()
 }

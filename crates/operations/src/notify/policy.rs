@@ -123,6 +123,10 @@ impl Policy {
 
     /// Takes the next event.
     pub(crate) fn handle(&mut self, event: &SessionEvent) {
+        if matches!(event.kind, EventKind::Conversation(_)) {
+            // Conversations without a terminal are not followed.
+            return;
+        }
         if matches!(event.kind, EventKind::Opened)
             && let Some(former) = self.sessions.remove(&event.session)
         {

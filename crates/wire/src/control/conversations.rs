@@ -214,6 +214,9 @@ pub struct ConversationItem {
     /// Whether its agent is working.
     #[serde(default)]
     pub running: bool,
+    /// Since when its agent waits for a decision or an answer, in milliseconds since 1970; absent if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asking_since: Option<u64>,
     /// Who answers: an agent, or the program on its terminal; absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,

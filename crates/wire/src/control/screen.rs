@@ -20,6 +20,9 @@ pub struct Screen {
     /// Format of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<ScreenFormat>,
+    /// With `text`: a line that the terminal has wrapped is one line.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "is_false")]
+    pub join: bool,
 }
 
 impl Screen {

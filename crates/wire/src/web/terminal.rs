@@ -38,7 +38,7 @@ pub enum ServerMessage {
     Lagged {
         /// Position at which the output continues.
         offset: Offset,
-        /// Bytes missed.
+        /// Pieces of up to 64 KiB that it missed.
         dropped: u64,
     },
     /// Something that a person should know.

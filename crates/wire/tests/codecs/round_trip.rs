@@ -213,9 +213,11 @@ fn look_request() -> impl Strategy<Value = Operation> {
         Just(control::ScreenFormat::Snapshot),
     ];
     prop_oneof![
-        (text(), pty(), any::<Option<u64>>(), of(format)).prop_map(|(session, pty, scrollback, format)| {
-            Operation::Screen(control::Screen { session, pty, scrollback, format })
-        }),
+        (text(), pty(), any::<(Option<u64>, bool)>(), of(format)).prop_map(
+            |(session, pty, (scrollback, join), format)| {
+                Operation::Screen(control::Screen { session, pty, scrollback, format, join })
+            }
+        ),
         (text(), pty(), of(text()), any::<(u64, bool, Option<u64>)>()).prop_map(
             |(session, pty, text, (stable_ms, exit, timeout_ms))| {
                 let stable_ms = Some(stable_ms);

@@ -262,6 +262,31 @@ fn a_question_is_asked_and_the_model_gets_the_answer() {
     }
 }
 
+#[test]
+fn an_open_question_is_listed_and_reported() {
+    let ask = json!({"question": "which colour?"});
+    let mut rig = Rig::new("openai", &json!(uses("ask me", "ask_user", ask, "thanks")), "");
+    let mut events = rig.swb.control();
+    events.ok(&json!({"cmd": "events"}));
+    let mut state = || {
+        let (_, event) = events.event("status");
+        assert_eq!(event["session"], "talk", "{event}");
+        event["state"].clone()
+    };
+    let listed = |rig: &Rig| rig.swb.control().ok(&json!({"cmd": "history"}))["conversations"][0].clone();
+    let id = rig.client.prompt("ask me");
+    let asked = rig.client.event("question_request");
+    assert_eq!([state(), state()], ["working", "asking"]);
+    let waits = listed(&rig);
+    assert!(waits["running"] == true && waits["asking_since"].is_u64(), "{waits}");
+    let data = json!({"question_id": asked["question_id"], "answer": "blue"});
+    rig.client.send(&json!({"type": "question_response", "data": data}));
+    assert_eq!(rig.client.generation(&id).text(), "I try. \n\nthanks");
+    assert_eq!([state(), state()], ["working", "ready"]);
+    let waits = listed(&rig);
+    assert!(waits["running"] == false && waits["asking_since"].is_null(), "{waits}");
+}
+
 // SS-64, SS-65
 #[test]
 fn several_questions_are_asked_at_once() {
