@@ -155,6 +155,9 @@ pub const WORKSPACES: usize = 1024;
 
 /// Time in which a terminal reconnects after the daemon it was attached to has died; `swb attach` retries all the time.
 pub const TERMINAL_RETURNS: Duration = Duration::from_secs(1);
+/// How long a list of all processes serves others: sessions that are killed at once share one, and a program can start few
+/// others in that time.
+pub(crate) const PROCESSES_READ: Duration = Duration::from_millis(10);
 /// By how much the thread of the screens is nicer than the others: it gets a third of their share where all want to run.
 pub(crate) const SCREEN_NICE: i32 = 5;
 /// Interval at which output is read during a flood.

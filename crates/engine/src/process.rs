@@ -1,9 +1,15 @@
 //! Processes of a terminal session: which ones belong to it, and signals to all of them.
+//!
+//! The kernel knows no list of the processes of a session, so all processes of the machine are read. That takes a
+//! millisecond for a hundred of them; many sessions that are killed at once share what was read a moment ago.
 
 #![allow(clippy::disallowed_methods, reason = "the kernel provides these files itself")]
 
+use crate::limits;
 use rustix::process::{Pid, Signal};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Sends `signal` to the processes of terminal session `sid` that are not in its first process group.
 ///
@@ -22,32 +28,45 @@ fn signal_members(sid: i32, signal: Signal, wanted: impl Fn(i32) -> bool) {
     if sid <= 1 {
         return;
     }
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        if membership(&entry.path()).is_some_and(|one| one.session == sid && wanted(one.group))
-            && let Some(pid) = Pid::from_raw(pid)
+    let is_member = |one: &Membership| one.session == sid && wanted(one.group);
+    for (pid, _) in recent_processes().iter().filter(|(_, one)| is_member(one)) {
+        // It may have ended since it was read, and left its number to another one.
+        if membership(*pid).is_some_and(|now| is_member(&now))
+            && let Some(pid) = Pid::from_raw(*pid)
         {
-            // It may have ended meanwhile.
             let _signalled = rustix::process::kill_process(pid, signal);
         }
     }
 }
 
+/// A process of this machine.
+type Process = (i32, Membership);
+
+/// All processes, as they were at most [`limits::PROCESSES_READ`] ago.
+fn recent_processes() -> Arc<[Process]> {
+    static LAST: Mutex<Option<(Instant, Arc<[Process]>)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last {
+        Some((read, processes)) if read.elapsed() < limits::PROCESSES_READ => Arc::clone(processes),
+        _ => {
+            let processes: Arc<[Process]> = processes().collect();
+            // Its age counts from the end: on a busy machine, reading takes longer than that.
+            *last = Some((Instant::now(), Arc::clone(&processes)));
+            processes
+        }
+    }
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, membership(pid)?)))
+}
+
 /// The terminal sessions of the descendants of process `pid`, other than its own: programs that were put in the background
 /// leave it.
 pub(crate) fn sessions_below(pid: i32) -> Vec<i32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let processes: Vec<(i32, Membership)> = entries
-        .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, membership(&entry.path())?)))
-        .collect();
+    let processes = recent_processes();
     let mut family = vec![pid];
     let mut known = 0;
     while let Some(parent) = family.get(known).copied() {
@@ -69,10 +88,29 @@ pub(crate) fn is_orphaned(sid: i32) -> bool {
 
 /// Whether any process of terminal session `sid` is left.
 pub(crate) fn session_lives(sid: i32) -> bool {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return false;
+    processes().any(|(_, one)| one.session == sid)
+}
+
+/// Whether any process of these terminal sessions is left, found out on a thread for that. Those who ask while processes are
+/// being read share the next reading, which begins after they have asked.
+pub(crate) async fn sessions_live(sids: &[i32]) -> bool {
+    static LAST: tokio::sync::Mutex<Option<(Instant, Arc<[Process]>)>> = tokio::sync::Mutex::const_new(None);
+    let asked = Instant::now();
+    let mut last = LAST.lock().await;
+    let known = last.as_ref().filter(|(began, _)| *began >= asked).map(|(_, found)| Arc::clone(found));
+    let found = match known {
+        Some(found) => found,
+        None => {
+            let began = Instant::now();
+            let read = tokio::task::spawn_blocking(|| processes().collect::<Arc<[Process]>>()).await;
+            // Without an answer, they count as alive: they are killed at their deadline.
+            let Ok(found) = read else { return true };
+            *last = Some((began, Arc::clone(&found)));
+            found
+        }
     };
-    entries.flatten().any(|entry| membership(&entry.path()).is_some_and(|one| one.session == sid))
+    drop(last);
+    found.iter().any(|(_, one)| sids.contains(&one.session))
 }
 
 /// Whether process `pid` ignores SIGTERM, as interactive shells do.
@@ -93,8 +131,8 @@ struct Membership {
 }
 
 /// Parent, process group and session of a process that is not a zombie.
-fn membership(proc_dir: &Path) -> Option<Membership> {
-    let stat = std::fs::read_to_string(proc_dir.join("stat")).ok()?;
+fn membership(pid: i32) -> Option<Membership> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // pid (name) state ppid pgrp session …; the name may contain anything, so start behind its end.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
@@ -110,7 +148,7 @@ mod tests {
     #[test]
     fn our_own_session_is_found() {
         // Inside a container the leader of our session can be a process that has no number here.
-        let own = membership(Path::new("/proc/self")).unwrap().session;
+        let own = membership(std::process::id() as i32).unwrap().session;
         assert!(session_lives(own) && !is_orphaned(own));
         assert!(!session_lives(i32::MAX));
         assert!(!ignores_sigterm(std::process::id() as i32));

@@ -122,7 +122,7 @@ pub(super) fn ask_to_end(keeper: &Keeper, terminal: &PtyState) {
 
 /// Kills the remaining processes of terminal sessions at the deadline, or as soon as the daemon stops.
 pub(super) async fn end_stragglers(ending: &SessionEnding, stopping: &CancellationToken) {
-    if ending.sids.iter().any(|sid| process::session_lives(*sid)) {
+    if process::sessions_live(&ending.sids).await {
         tokio::select! {
             () = tokio::time::sleep_until(ending.deadline) => {}
             () = stopping.cancelled() => {}
