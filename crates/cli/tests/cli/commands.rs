@@ -71,7 +71,7 @@ fn ls_prints_a_table() {
         ["NAME", "STATUS", "AGENT", "PID", "SIZE", "CLIENTS", "AGE", "WORKSPACE", "COMMAND"]
     );
     let pid = swb.session("api").expect("it runs")["pid"].to_string();
-    assert_eq!(lines[1][..6], ["api", "running", "starting", &pid, "120x40", "0"]);
+    assert_eq!(lines[1][..6], ["api", "running", "-", &pid, "120x40", "0"]);
     assert_eq!(lines[1][8..], ["sleep", "600"]);
     // Ended sessions are in a section of their own.
     assert_eq!((lines[2].len(), lines[3][0]), (0, "Ended"));

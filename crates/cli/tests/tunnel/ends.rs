@@ -76,7 +76,7 @@ fn a_bad_answer_is_explained_and_the_tunnel_still_waits() {
     let mut tunnel = Tunnel::open(&swb, &[]);
     tunnel.type_in("this is no answer");
     let error = tunnel.event("error");
-    assert!(error["message"].as_str().unwrap().contains("no answer"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("invalid answer"), "{error}");
     assert_eq!(swb.json(&["tunnel", "ls"])[0]["state"], "waiting");
 }
 

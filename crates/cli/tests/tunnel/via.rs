@@ -48,8 +48,14 @@ pub(crate) fn answer_to(far: &Swb, tunnel: &Tunnel) -> (Child, String) {
     let mut command = far.command(&["ls", "--json", "--via", tunnel.url()]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let answer = lines.map_while(Result::ok).find(|line| line.len() > 200).unwrap();
-    (child, answer)
+    let mut printed = Vec::new();
+    for line in lines.map_while(Result::ok) {
+        if line.len() > 200 {
+            return (child, line);
+        }
+        printed.push(line);
+    }
+    panic!("no answer was printed, but {printed:?}")
 }
 
 #[test]
