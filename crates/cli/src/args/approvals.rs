@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// Arguments of `approvals`.
+// Arguments of `approvals`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,7 +24,7 @@ pub(crate) struct ApprovalsArgs {
     pub(crate) command: Option<ApprovalsCommand>,
 }
 
-/// Subcommands of `approvals`.
+// Subcommands of `approvals`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
     /// List pending approvals

@@ -3,7 +3,7 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of `chat`.
+// Arguments of `chat`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "\
 Examples:

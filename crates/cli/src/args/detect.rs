@@ -5,7 +5,7 @@ use clap::Args;
 use std::path::PathBuf;
 use swb_types::Size;
 
-/// Arguments of `detect`.
+// Arguments of `detect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

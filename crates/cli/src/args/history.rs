@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Arguments of `history`.
+// Arguments of `history`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) command: Option<HistoryCommand>,
 }
 
-/// The directories whose conversations are listed.
+// The directories whose conversations are listed.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct HistoryScope {
     /// Conversations of all directories
@@ -46,7 +46,7 @@ pub(crate) enum ExportFormat {
     Markdown,
 }
 
-/// Subcommands of `history`.
+// Subcommands of `history`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HistoryCommand {
     /// List conversations, the newest first

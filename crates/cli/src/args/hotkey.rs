@@ -3,7 +3,7 @@
 use crate::hotkey::{BackendChoice, KeyBinding};
 use clap::Args;
 
-/// Arguments of `hotkey`.
+// Arguments of `hotkey`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

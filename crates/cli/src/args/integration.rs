@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Arguments of `integration`.
+// Arguments of `integration`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(crate) struct IntegrationArgs {
     pub(crate) command: Option<IntegrationCommand>,
 }
 
-/// The commands of `integration`.
+// The commands of `integration`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum IntegrationCommand {
     /// Add the hooks to the configuration of agents
@@ -36,7 +36,7 @@ pub(crate) enum IntegrationCommand {
     Uninstall(ChangeArgs),
 }
 
-/// Arguments of `integration install` and `integration uninstall`.
+// Arguments of `integration install` and `integration uninstall`.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
     /// Agents

@@ -114,7 +114,8 @@ pub(crate) struct SwbCli {
 }
 
 /// The commands of `swb`. The arguments of a command are defined when it is the one that was given: the definitions of all
-/// commands take longer than most of them.
+/// commands take longer than most of them. What describes a command stands here: clap would prefer a description of the
+/// arguments, which is why these have comments that it does not read.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum SwbCommand {
@@ -218,7 +219,7 @@ pub(crate) enum SwbCommand {
     Man(ManArgs),
 }
 
-/// Arguments of `run`.
+// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -256,7 +257,7 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Arguments of `attach`.
+// Arguments of `attach`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -290,7 +291,7 @@ pub(crate) struct AttachArgs {
     pub(crate) detach_key: Option<String>,
 }
 
-/// Arguments of `shell`.
+// Arguments of `shell`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -307,7 +308,7 @@ pub(crate) struct ShellArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Arguments of `ls`.
+// Arguments of `ls`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
@@ -332,7 +333,7 @@ pub(crate) struct LsArgs {
     pub(crate) via: Option<String>,
 }
 
-/// Arguments of `kill`.
+// Arguments of `kill`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -353,7 +354,7 @@ pub(crate) struct KillArgs {
     pub(crate) force: bool,
 }
 
-/// Arguments of `send`.
+// Arguments of `send`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -376,7 +377,7 @@ pub(crate) struct SendArgs {
     pub(crate) pty: PtyId,
 }
 
-/// Arguments of `logs`.
+// Arguments of `logs`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -403,7 +404,7 @@ pub(crate) struct LogsArgs {
     pub(crate) raw: bool,
 }
 
-/// Arguments of `daemon`.
+// Arguments of `daemon`.
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
     /// Exit when idle; set when another command starts the daemon
@@ -414,7 +415,7 @@ pub(crate) struct DaemonArgs {
     pub(crate) supervised: bool,
 }
 
-/// Arguments of `shutdown`.
+// Arguments of `shutdown`.
 #[derive(Debug, Args)]
 pub(crate) struct ShutdownArgs {
     /// Kill all sessions first
@@ -422,7 +423,7 @@ pub(crate) struct ShutdownArgs {
     pub(crate) kill: bool,
 }
 
-/// Arguments of `upgrade`.
+// Arguments of `upgrade`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -440,7 +441,7 @@ pub(crate) struct UpgradeArgs {
     pub(crate) keeper: bool,
 }
 
-/// Arguments of `completions`.
+// Arguments of `completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -455,7 +456,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Arguments of `man`.
+// Arguments of `man`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -529,6 +530,16 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         SwbCli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_are_described_by_what_they_do() {
+        let program = crate::manual::built(SwbCli::command());
+        for command in program.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let name = command.get_name();
+            assert!(!about.is_empty() && !about.contains(&format!("`{name}`")), "{name}: {about}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::web::lifetime;
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
-/// Arguments of `notify`.
+// Arguments of `notify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(crate) struct NotifyArgs {
     pub(crate) command: Option<NotifyCommand>,
 }
 
-/// The commands of `notify`.
+// The commands of `notify`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NotifyCommand {
     /// Show how notifications are sent, and which sessions are muted

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use swb_types::PtyId;
 
-/// Arguments of `record`.
+// Arguments of `record`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ pub(crate) struct RecordArgs {
     pub(crate) force: bool,
 }
 
-/// Arguments of `replay`.
+// Arguments of `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use swb_types::PtyId;
 
-/// Arguments of `screen`.
+// Arguments of `screen`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +41,7 @@ pub(crate) struct ScreenArgs {
     pub(crate) via: Option<String>,
 }
 
-/// Arguments of `wait`.
+// Arguments of `wait`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("condition").multiple(true))]
 #[command(after_help = "\
@@ -79,7 +79,7 @@ pub(crate) struct WaitArgs {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// Arguments of `keys`.
+// Arguments of `keys`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

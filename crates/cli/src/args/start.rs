@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// Arguments of `init`.
+// Arguments of `init`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ pub(crate) enum InitShell {
     Fish,
 }
 
-/// Arguments of `doctor`.
+// Arguments of `doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

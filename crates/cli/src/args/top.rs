@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Arguments of `top`.
+// Arguments of `top`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Sessions that wait for you come first, then the others by workspace. The selected one is shown live beside the list.

@@ -3,7 +3,7 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of `trust`.
+// Arguments of `trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A coop.toml decides which command `coop` runs in its directory, with your rights:

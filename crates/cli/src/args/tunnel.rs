@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use std::time::Duration;
 use swb_types::Role;
 
-/// Arguments of `tunnel`.
+// Arguments of `tunnel`.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -60,7 +60,7 @@ pub(crate) struct TunnelArgs {
     pub(crate) answer: Option<String>,
 }
 
-/// Arguments of `rendezvous`.
+// Arguments of `rendezvous`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A rendezvous server helps two machines that share no web server to begin a tunnel: the host leaves
@@ -83,7 +83,7 @@ pub(crate) struct RendezvousArgs {
     pub(crate) port: u16,
 }
 
-/// Subcommands of `tunnel`.
+// Subcommands of `tunnel`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TunnelCommand {
     /// List tunnels

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `turns`.
+// Arguments of `turns`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(crate) struct TurnsArgs {
     pub(crate) limit: Option<u64>,
 }
 
-/// Arguments of `turn`.
+// Arguments of `turn`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) struct TurnArgs {
     pub(crate) text: bool,
 }
 
-/// Arguments of `capture`.
+// Arguments of `capture`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +54,7 @@ pub(crate) struct CaptureArgs {
     pub(crate) id: String,
 }
 
-/// Arguments of `paste`.
+// Arguments of `paste`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Types the text of the turn in the relay buffer, as `swb relay` does: it presses no keys, and a line such as
@@ -76,7 +76,7 @@ pub(crate) struct PasteArgs {
     pub(crate) force: bool,
 }
 
-/// Arguments of `relay`.
+// Arguments of `relay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -119,7 +119,7 @@ pub(crate) struct RelayArgs {
     pub(crate) force: bool,
 }
 
-/// Arguments of `ask`.
+// Arguments of `ask`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -177,7 +177,7 @@ fn parse_limit(text: &str) -> Result<TimeLimit, String> {
     }
 }
 
-/// Arguments of `explain`.
+// Arguments of `explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -188,7 +188,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) name: Option<String>,
 }
 
-/// Arguments of `events`.
+// Arguments of `events`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -207,7 +207,7 @@ pub(crate) struct EventsArgs {
     pub(crate) since: Option<String>,
 }
 
-/// Arguments of `hook`.
+// Arguments of `hook`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use swb_types::Role;
 /// Port of `serve` if none is given.
 pub(crate) const WEB_PORT: u16 = 8888;
 
-/// Arguments of `serve`.
+// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The command returns at once; the daemon serves until `swb serve --stop` or `swb shutdown`. The
@@ -42,7 +42,7 @@ pub(crate) struct ServeArgs {
     pub(crate) stop: bool,
 }
 
-/// Arguments of `token`.
+// Arguments of `token`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ pub(crate) struct TokenArgs {
     pub(crate) command: Option<TokenCommand>,
 }
 
-/// Subcommands of `token`.
+// Subcommands of `token`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// List tokens

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Arguments of `workspace`.
+// Arguments of `workspace`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +17,7 @@ pub(crate) struct WorkspaceArgs {
     pub(crate) command: Option<WorkspaceCommand>,
 }
 
-/// Subcommands of `workspace`.
+// Subcommands of `workspace`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkspaceCommand {
     /// List workspaces

@@ -4,7 +4,7 @@ use crate::limits;
 use clap::Args;
 use std::ffi::OsString;
 
-/// Arguments of `wrap`.
+// Arguments of `wrap`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
