@@ -10,6 +10,7 @@ use crate::limits;
 use crate::start_daemon;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -168,7 +169,9 @@ enum Way {
 async fn connect(address: TunnelAddress) -> Result<Guest, Failure> {
     let (envelope, secret, way) = match address {
         TunnelAddress::Whole { envelope, secret, origin } => {
-            (envelope, secret, origin.map_or(Way::Person, Way::Web))
+            // A loopback address is that of the other machine: here, it would lead to a server that knows nothing of the tunnel.
+            let reached = origin.filter(|origin| !is_loopback(origin) || envelope.hostname == nodename());
+            (envelope, secret, reached.map_or(Way::Person, Way::Web))
         }
         TunnelAddress::Short { origin, tunnel, secret } => {
             let envelope = Box::new(fetch_offer(&origin, &tunnel, &secret).await?);
@@ -204,8 +207,20 @@ async fn connect(address: TunnelAddress) -> Result<Guest, Failure> {
             limits::TUNNEL_PASTE
         }
     };
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    answering.connect(limit, Some(name)).await.map_err(failed)
+    answering.connect(limit, Some(nodename())).await.map_err(failed)
+}
+
+/// The name of this machine.
+fn nodename() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Whether a server is on the machine on which its address is used.
+fn is_loopback(origin: &str) -> bool {
+    let url = reqwest::Url::parse(origin).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn at_rendezvous(error: RendezvousError) -> Failure {
@@ -307,6 +322,18 @@ impl Drop for PrivateDir {
 mod tests {
     use super::*;
     use swb_wire::tunnel::{VERSION, pack};
+
+    #[test]
+    fn addresses_of_the_loopback_are_recognised() {
+        for here in ["http://127.0.0.1:8888", "http://[::1]:80", "https://localhost", "http://127.8.8.8"] {
+            assert!(is_loopback(here), "{here}");
+        }
+        for elsewhere in
+            ["http://10.0.0.2:8888", "https://[fd00::2]", "https://localhost.example", "nonsense"]
+        {
+            assert!(!is_loopback(elsewhere), "{elsewhere}");
+        }
+    }
 
     fn envelope(secret: Option<Secret>) -> Envelope {
         Envelope {

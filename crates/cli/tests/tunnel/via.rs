@@ -49,13 +49,11 @@ pub(crate) fn answer_to(far: &Swb, tunnel: &Tunnel) -> (Child, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut printed = Vec::new();
-    for line in lines.map_while(Result::ok) {
-        if line.len() > 200 {
-            return (child, line);
-        }
-        printed.push(line);
-    }
-    panic!("no answer was printed, but {printed:?}")
+    let answer = lines.map_while(Result::ok).find(|line| {
+        printed.push(line.clone());
+        line.len() > 200
+    });
+    (child, answer.unwrap_or_else(|| panic!("no answer was printed, but {printed:?}")))
 }
 
 #[test]
