@@ -138,7 +138,9 @@ impl Context {
         let deadline = Instant::now() + limits::REQUEST_RETRY;
         loop {
             match self.connect().and_then(|mut control| control.request(request)) {
-                Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
+                Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
+                    start_daemon::pause_before_retry();
+                }
                 result => return result.map_err(|failure| self.explained(failure)),
             }
         }
@@ -159,7 +161,9 @@ impl Context {
             let mut control = self.connect()?;
             match control.request(request) {
                 // The daemon died before it read the request: its keeper restarts it.
-                Err(failure) if is_unread(&failure, &control) && Instant::now() < deadline => {}
+                Err(failure) if is_unread(&failure, &control) && Instant::now() < deadline => {
+                    start_daemon::pause_before_retry();
+                }
                 result => return result.map(|reply| (control, reply)),
             }
         }

@@ -11,6 +11,7 @@ use crate::context::{self, Context};
 use crate::control_client::ControlClient;
 use crate::error::{Failure, FailureKind, Outcome};
 use crate::limits;
+use crate::start_daemon;
 use crate::terminal::detach::DetachKey;
 use crate::terminal::size;
 use crate::top::{self, ListStart, TopChoice};
@@ -320,7 +321,9 @@ pub(crate) fn open_stream(
             None => context.connect()?,
         };
         match control.request(request) {
-            Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {}
+            Err(failure) if failure.kind() == FailureKind::Disconnected && Instant::now() < deadline => {
+                start_daemon::pause_before_retry();
+            }
             result => return result.map(|attached| (control.into_stream(), attached)),
         }
     }

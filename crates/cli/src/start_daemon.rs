@@ -78,6 +78,11 @@ pub(crate) fn open(socket: &Path) -> Result<Option<ControlClient>, Failure> {
     }
 }
 
+/// Waits a moment after a daemon has closed the connection: one that is about to be replaced does so at once.
+pub(crate) fn pause_before_retry() {
+    pause(limits::START_PAUSE, None);
+}
+
 /// The daemon serves no confined command, and such a command cannot open a socket in the first place.
 fn confined() -> Failure {
     Failure::new(FailureKind::NoDaemon, "a command that is confined to its workspace cannot use swb")
