@@ -190,3 +190,25 @@ fn unpacked(gzip: &[u8]) -> Vec<u8> {
     let _complete = GzDecoder::new(gzip).read_to_end(&mut plain);
     plain
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+
+    /// What neither Brotli nor gzip is accepted for is unpacked; in a build without the page there is nothing to serve.
+    #[tokio::test]
+    async fn files_are_served_as_they_are_to_clients_that_unpack_nothing() {
+        for asset in ASSETS {
+            let response = serve(asset, &HeaderMap::new());
+            assert_eq!(response.headers().get(CONTENT_ENCODING), None, "{}", asset.path);
+            let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            match &asset.content {
+                Content::Plain(bytes) => assert_eq!(body, *bytes, "{}", asset.path),
+                Content::Packed { brotli, gzip } => {
+                    assert!(body.len() > brotli.len() && body.len() > gzip.len(), "{}", asset.path);
+                }
+            }
+        }
+    }
+}
