@@ -1,6 +1,6 @@
 //! Where daemons find the keeper: a lock, a socket and a key in one directory.
 //!
-//! Whoever holds the lock owns the path of the socket. A directory that was emptied, by a clean-up of old files or by hand, would hide
+//! The process that holds the lock owns the path of the socket. A directory that was emptied, by a clean-up of old files or by hand, would hide
 //! a keeper from the next daemon, and all sessions with it; so the keeper restores what is missing before that daemon looks.
 
 use crate::key;

@@ -272,7 +272,7 @@ impl<'a> Following<'a> {
     /// Gives the daemon each line as an answer.
     fn read_answers(&mut self) -> Result<(), Failure> {
         let mut bytes = [0; 8192];
-        // Whoever types a line ends ours.
+        // A line that the user types ends ours.
         self.within_line.set(self.within_line.get() && !io::stdin().is_terminal());
         // Not through the buffer of `Stdin`: poll does not see what is in it.
         let count = match rustix::io::read(io::stdin(), &mut bytes) {

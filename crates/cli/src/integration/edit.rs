@@ -108,7 +108,7 @@ impl Change {
 }
 
 /// Fails if a file, or the directory in which it is or would be created, belongs to another user. A file that root replaces
-/// would be root's, and its owner could not change it any more; and in a directory of somebody else, anything can be swapped.
+/// would be root's, and its owner could not change it any more; and in a directory of another user, anything can be swapped.
 fn check_owner(target: &Path) -> io::Result<()> {
     let dir = target.ancestors().skip(1).find(|dir| dir.exists());
     for place in [Some(target), dir].into_iter().flatten() {

@@ -85,7 +85,7 @@ impl SessionRow {
         }
     }
 
-    /// Whether its output may change without an event: nobody is told what a program prints.
+    /// Whether its output may change without an event: no event reports what a program prints.
     pub fn may_print(&self) -> bool {
         use SessionState::{Starting, Unknown, Working};
         !self.conversation && matches!(self.state, Starting | Unknown | Working)
